@@ -1,0 +1,41 @@
+package agent
+
+import "fermata/transcript"
+
+// Event is one thing that clients are told. Exactly one of its pointers is set. An Entry is committed; the others are
+// passing and cannot be asked for again.
+type Event struct {
+	Session   transcript.SessionID
+	Entry     *transcript.Entry
+	Delta     *Delta
+	Output    *Output
+	Retracted *Retracted
+	Stopping  *Stopping
+}
+
+// Delta is text as it is said. Offset is the number of bytes of this part type already told in this answer.
+type Delta struct {
+	Turn   transcript.TurnID
+	Step   int
+	Part   transcript.PartType // PartText or PartReasoning
+	Offset int64
+	Text   string
+}
+
+// Output is a piece of a running tool's output, for people.
+type Output struct {
+	Turn transcript.TurnID
+	Step int
+	Call transcript.CallID
+	Text string
+}
+
+// Retracted says that the text shown for a step is an attempt now (F2).
+type Retracted struct {
+	Turn transcript.TurnID
+	Step int
+	Why  string
+}
+
+// Stopping acknowledges a stop at once; the turn's end follows.
+type Stopping struct{ Turn transcript.TurnID }

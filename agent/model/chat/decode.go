@@ -1,0 +1,270 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"fermata/agent/model"
+	"fermata/transcript"
+)
+
+// chunk is what is read of a `chat.completion.chunk`. Strings that may be split within a character stay raw.
+type chunk struct {
+	Error   json.RawMessage `json:"error"`
+	Object  string          `json:"object"` // "error" in old vLLM, with message and code beside it
+	Choices []struct {
+		Index int `json:"index"`
+		Delta struct {
+			Content          json.RawMessage `json:"content"`
+			Refusal          json.RawMessage `json:"refusal"`
+			ReasoningContent json.RawMessage `json:"reasoning_content"`
+			Reasoning        json.RawMessage `json:"reasoning"`
+			ToolCalls        []callPiece     `json:"tool_calls"`
+		} `json:"delta"`
+		FinishReason string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *usage `json:"usage"`
+}
+
+type callPiece struct {
+	Index    *int   `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	} `json:"function"`
+	ExtraContent json.RawMessage `json:"extra_content"`
+}
+
+// usage is OpenAI's, and DeepSeek's name for the cached part. Details can be null or missing.
+type usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	CacheHit   int64 `json:"prompt_cache_hit_tokens"`
+	InDetails  struct {
+		Cached int64 `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	OutDetails struct {
+		Reasoning int64 `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+func (u *usage) tokens() *transcript.Usage {
+	return &transcript.Usage{
+		Input:     u.Prompt,
+		Cached:    max(u.InDetails.Cached, u.CacheHit),
+		Output:    u.Completion,
+		Reasoning: u.OutDetails.Reasoning,
+	}
+}
+
+// assembler puts a stream's chunks together to an answer. Invariant: the texts of the parts are the concatenation of the
+// deltas that add and end gave, part for part (P1).
+type assembler struct {
+	parts     []building
+	text      joiner
+	reasoning joiner
+	finish    string
+	usage     *transcript.Usage
+	scratch   []byte
+}
+
+// building is a part that grows.
+type building struct {
+	kind  transcript.PartType
+	text  []byte // of text and reasoning, or the arguments of a call
+	args  joiner
+	index int // of a call, as the stream numbers it
+	id    string
+	name  string
+	extra json.RawMessage
+}
+
+// add takes the data of one event and gives what is new to yield. It stops when yield gives false. The error, an
+// [*model.Error], means that the answer failed.
+func (a *assembler) add(data []byte, yield func(model.Delta) bool) (more bool, err error) {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return false, &model.Error{Class: model.Malformed, Message: "an event is not a chat completion chunk: " + excerpt(data), Err: err}
+	}
+	if isSet(c.Error) || c.Object == "error" {
+		return false, eventError(data, c.Error)
+	}
+	if c.Usage != nil {
+		a.usage = c.Usage.tokens()
+	}
+	for i := range c.Choices {
+		ch := &c.Choices[i]
+		if ch.Index != 0 { // one answer was asked for
+			continue
+		}
+		d := &ch.Delta
+		for _, piece := range [...]struct {
+			kind transcript.PartType
+			raw  json.RawMessage
+		}{
+			{transcript.PartReasoning, d.ReasoningContent},
+			{transcript.PartReasoning, once(d.Reasoning, d.ReasoningContent)}, // servers that send both send the same twice
+			{transcript.PartText, d.Content},
+			{transcript.PartText, d.Refusal}, // what the model says instead of an answer: people read it as its text
+		} {
+			if !isSet(piece.raw) {
+				continue
+			}
+			if piece.raw[0] != '"' {
+				return false, &model.Error{Class: model.Malformed, Message: "a delta's text is not a string: " + excerpt(piece.raw)}
+			}
+			if !a.say(piece.kind, piece.raw, yield) {
+				return false, nil
+			}
+		}
+		for k := range d.ToolCalls {
+			if err := a.call(&d.ToolCalls[k]); err != nil {
+				return false, err
+			}
+			if !yield(model.Delta{Kind: model.CallPiece}) {
+				return false, nil
+			}
+		}
+		if ch.FinishReason != "" {
+			a.finish = ch.FinishReason
+		}
+	}
+	return true, nil
+}
+
+func once(raw, other json.RawMessage) json.RawMessage {
+	if isSet(other) {
+		return nil
+	}
+	return raw
+}
+
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
+
+// say adds a piece of text or reasoning; a piece that completes no character yields nothing.
+func (a *assembler) say(kind transcript.PartType, raw []byte, yield func(model.Delta) bool) bool {
+	j := &a.text
+	if kind == transcript.PartReasoning {
+		j = &a.reasoning
+	}
+	a.scratch = j.add(a.scratch[:0], raw)
+	return a.said(kind, yield)
+}
+
+// said records scratch and yields it.
+func (a *assembler) said(kind transcript.PartType, yield func(model.Delta) bool) bool {
+	if len(a.scratch) == 0 {
+		return true
+	}
+	if n := len(a.parts); n == 0 || a.parts[n-1].kind != kind {
+		a.parts = append(a.parts, building{kind: kind})
+	}
+	p := &a.parts[len(a.parts)-1]
+	p.text = append(p.text, a.scratch...)
+	d := model.Delta{Kind: model.Text, Text: string(a.scratch)}
+	if kind == transcript.PartReasoning {
+		d.Kind = model.Reasoning
+	}
+	return yield(d)
+}
+
+// call adds a piece of a call. Pieces belong together by index; servers that number badly are put right: without an index
+// a piece goes to the last call, and a name begins another call when the one it would go to has another id, or already
+// has whole arguments. Names come whole or in pieces, once or repeated with every piece.
+func (a *assembler) call(p *callPiece) error {
+	c := a.find(p)
+	if c == nil {
+		index := 0
+		if p.Index != nil {
+			index = *p.Index
+		}
+		a.parts = append(a.parts, building{kind: transcript.PartCall, index: index})
+		c = &a.parts[len(a.parts)-1]
+	}
+	if c.id == "" {
+		c.id = p.ID
+	}
+	if p.Function.Name != c.name {
+		c.name += p.Function.Name
+	}
+	if isSet(p.ExtraContent) {
+		var b bytes.Buffer // compact, so that storing it changes nothing; otherwise as it came
+		if err := json.Compact(&b, p.ExtraContent); err == nil {
+			c.extra = b.Bytes()
+		}
+	}
+	switch args := p.Function.Arguments; {
+	case !isSet(args):
+	case args[0] == '"':
+		c.text = c.args.add(c.text, args)
+	case args[0] == '{': // some servers send the object itself
+		c.text = append(c.text, bytes.ToValidUTF8(args, []byte("\ufffd"))...)
+	default:
+		return &model.Error{Class: model.Malformed, Message: "a call's arguments are not a string: " + excerpt(args)}
+	}
+	return nil
+}
+
+func (a *assembler) find(p *callPiece) *building {
+	for i := len(a.parts) - 1; i >= 0; i-- {
+		c := &a.parts[i]
+		if c.kind != transcript.PartCall || (p.Index != nil && c.index != *p.Index) {
+			continue
+		}
+		if p.Function.Name == "" {
+			return c
+		}
+		if p.ID != "" && c.id != "" && p.ID != c.id {
+			return nil
+		}
+		if p.ID == "" && json.Valid(c.text) {
+			return nil
+		}
+		return c
+	}
+	return nil
+}
+
+// end flushes held characters and returns the End delta: what the stream came to.
+func (a *assembler) end(yield func(model.Delta) bool) bool {
+	for _, kind := range []transcript.PartType{transcript.PartReasoning, transcript.PartText} {
+		j := &a.text
+		if kind == transcript.PartReasoning {
+			j = &a.reasoning
+		}
+		a.scratch = j.flush(a.scratch[:0])
+		if !a.said(kind, yield) {
+			return false
+		}
+	}
+	taken := map[string]bool{}
+	for i := range a.parts {
+		if a.parts[i].kind == transcript.PartCall {
+			taken[a.parts[i].id] = true
+		}
+	}
+	seen := map[string]bool{}
+	parts := make([]transcript.Part, 0, len(a.parts))
+	for i := range a.parts {
+		b := &a.parts[i]
+		if b.kind != transcript.PartCall {
+			parts = append(parts, transcript.Part{Type: b.kind, Text: string(b.text)})
+			continue
+		}
+		id := b.id
+		for n := 1; id == "" || seen[id]; n++ { // no id, or a second call with the same: the first free call_N
+			if s := fmt.Sprintf("call_%d", n); !taken[s] {
+				id = s
+			}
+		}
+		seen[id], taken[id] = true, true
+		parts = append(parts, transcript.Part{
+			Type:  b.kind,
+			Call:  &transcript.Call{ID: transcript.CallID(id), Name: b.name, Args: string(b.args.flush(b.text))},
+			Extra: b.extra,
+		})
+	}
+	return yield(model.Delta{Kind: model.End, Parts: parts, Finish: a.finish, Usage: a.usage})
+}

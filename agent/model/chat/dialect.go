@@ -1,0 +1,180 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fermata/agent/model"
+	"fermata/transcript"
+)
+
+// The fields in which flavours carry reasoning, both ways. None means that answers have no slot for it: it is not
+// sendable (T2).
+const (
+	ReasoningNone    = ""
+	ReasoningContent = "reasoning_content" // DeepSeek, llama.cpp, vLLM
+	ReasoningPlain   = "reasoning"         // Ollama, OpenRouter
+)
+
+// dialect encodes for servers that carry reasoning in the field it names. It is the value that [ByName] finds again.
+//
+// Changing a byte of what Encode or Frame give for any input needs a new version in Dialect's names: logs hold the names
+// and are re-encoded by them (P3).
+type dialect struct{ reasoning string }
+
+var dialects = []dialect{{ReasoningNone}, {ReasoningContent}, {ReasoningPlain}}
+
+// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/1", "chat-reasoning_content/1"
+// or "chat-reasoning/1". Any other name is an error.
+func ByName(name string) (model.Dialect, error) {
+	for _, d := range dialects {
+		if d.Dialect() == name {
+			return d, nil
+		}
+	}
+	return nil, fmt.Errorf("chat: no dialect %q", name)
+}
+
+func (d dialect) Dialect() string {
+	if d.reasoning == ReasoningNone {
+		return "chat/1"
+	}
+	return "chat-" + d.reasoning + "/1"
+}
+
+// Frame makes the head up to the first fragment and the tail. A body needs at least one fragment: with instructions the
+// head ends in the comma before it. A tool whose schema is not JSON is an error.
+func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
+	b := append([]byte(nil), `{"model":`...)
+	b = appendString(b, h.Model)
+	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
+	for i, t := range h.Tools {
+		if i == 0 {
+			b = append(b, `,"tools":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = append(b, `{"type":"function","function":{"name":`...)
+		b = appendString(b, t.Name)
+		b = append(b, `,"description":`...)
+		b = appendString(b, t.Description)
+		b = append(b, `,"parameters":`...)
+		switch {
+		case len(t.Schema) == 0:
+			b = append(b, `{"type":"object","properties":{}}`...)
+		case !json.Valid(t.Schema):
+			return nil, nil, fmt.Errorf("chat: the schema of tool %s is not JSON", t.Name)
+		default:
+			b = append(b, t.Schema...)
+		}
+		b = append(b, `}}`...)
+	}
+	if len(h.Tools) > 0 {
+		b = append(b, ']')
+	}
+	b = append(b, `,"messages":[`...)
+	if h.Instructions != "" {
+		b = append(b, `{"role":"system","content":`...)
+		b = appendString(b, h.Instructions)
+		b = append(b, `},`...)
+	}
+	return b, []byte(`]}`), nil
+}
+
+// Encode makes a message's fragment. An answer is sent with its texts joined, its reasoning joined where the flavour has
+// a field for it ("" when there was none: DeepSeek refuses its absence), and its calls. A stopped answer is sent exactly
+// like a complete one, nothing added (S11).
+func (d dialect) Encode(m transcript.Message) ([]byte, error) {
+	switch {
+	case m.Role == transcript.RoleUser && m.User != nil:
+		b := append([]byte(nil), `{"role":"user","content":`...)
+		return append(appendString(b, m.User.UserText()), '}'), nil
+	case m.Role == transcript.RoleAssistant && m.Answer != nil:
+		return d.answer(m.Answer), nil
+	case m.Role == transcript.RoleTool && m.Result != nil:
+		b := append([]byte(nil), `{"role":"tool","tool_call_id":`...)
+		b = appendString(b, string(m.Result.Call))
+		b = append(b, `,"content":`...)
+		return append(appendString(b, m.Result.Output), '}'), nil
+	}
+	return nil, fmt.Errorf("chat: encode entry %d: a message of role %q has no body of that role", m.Source, m.Role)
+}
+
+func (d dialect) answer(a *transcript.Answer) []byte {
+	b := append([]byte(nil), `{"role":"assistant","content":`...)
+	b = appendString(b, a.Text()) // "" when there is none, never null (DeepSeek)
+	if d.reasoning != ReasoningNone {
+		b = append(append(append(b, `,"`...), d.reasoning...), `":`...)
+		b = appendString(b, a.Reasoning())
+	}
+	calls := 0
+	for _, p := range a.Parts {
+		if p.Type != transcript.PartCall || p.Call == nil {
+			continue
+		}
+		if calls == 0 {
+			b = append(b, `,"tool_calls":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		calls++
+		b = append(b, `{"id":`...)
+		b = appendString(b, string(p.Call.ID))
+		b = append(b, `,"type":"function","function":{"name":`...)
+		b = appendString(b, p.Call.Name)
+		b = append(b, `,"arguments":`...)
+		args, _ := sendableArgs(p.Call.Args)
+		b = append(appendString(b, args), '}')
+		if len(p.Extra) > 0 {
+			b = append(append(b, `,"extra_content":`...), p.Extra...)
+		}
+		b = append(b, '}')
+	}
+	if calls > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+// sendableArgs returns the arguments of a call as they may be sent, and whether that is what the model wrote. Servers
+// that parse earlier calls (Ollama, vLLM, llama.cpp's templates) refuse every later request of a session that holds
+// arguments which are not a JSON object. So none at all are sent as {}, and what is no object is sent whole as the one
+// string of an object: the model sees what it wrote, and the call's result says that it could not be read.
+func sendableArgs(args string) (sent string, verbatim bool) {
+	trimmed := strings.TrimLeft(args, " \t\r\n")
+	if trimmed == "" {
+		return "{}", true
+	}
+	if trimmed[0] == '{' && json.Valid([]byte(trimmed)) {
+		return args, true
+	}
+	b := append([]byte(nil), `{"malformed_arguments":`...)
+	return string(append(appendString(b, args), '}')), false
+}
+
+// Unsendable names the reasoning that the flavour has no field for, and the arguments that are sent as a string.
+func (d dialect) Unsendable(a *transcript.Answer) []string {
+	var out []string
+	if d.reasoning == ReasoningNone && a.Reasoning() != "" {
+		out = append(out, "reasoning: not sendable, because OpenAI chat completions has no field for it")
+	}
+	for _, c := range a.Calls() {
+		if _, ok := sendableArgs(c.Args); !ok {
+			out = append(out, fmt.Sprintf("arguments of call %s: sent as one string, because they are not a JSON object", c.ID))
+		}
+	}
+	return slices.Clip(out)
+}
+
+// appendString appends s as a JSON string, byte for byte as transcript's codec writes it, so that a fragment can be
+// stored as copies of ranges of its entry.
+func appendString(dst []byte, s string) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string always encodes
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}

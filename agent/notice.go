@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"fermata/transcript"
+)
+
+// past is what the log holds that the next notice must tell: how the last turn ended, and results that came too late.
+type past struct {
+	turn    transcript.TurnID
+	ended   *transcript.TurnEnded // nil: no turn yet
+	spoke   bool                  // the turn's stopped answer is in the model input
+	attempt bool                  // the turn has an answer that is not
+	late    []*transcript.ToolSettled
+}
+
+func (p *past) add(b transcript.Body) {
+	switch b := b.(type) {
+	case *transcript.TurnStarted:
+		*p = past{turn: b.Turn}
+	case *transcript.Answer:
+		p.spoke, p.attempt = b.State == transcript.Stopped, b.State == transcript.Broken
+	case *transcript.Admission:
+		if b.By == "user" && b.Admitted {
+			p.attempt = false
+		}
+	case *transcript.ToolSettled:
+		if b.Late {
+			p.late = append(p.late, b)
+		}
+	case *transcript.TurnEnded:
+		p.ended = b
+	}
+}
+
+// readPast folds the entries of a session's last turn, found from the end of the log backwards.
+func readPast(ctx context.Context, store *transcript.Store, log *transcript.Log) (past, error) {
+	const page = 64
+	var tail []transcript.Entry
+	for after := log.Seq(); after > 0; {
+		from := max(after-page, 0)
+		entries, err := store.Entries(ctx, log.Session(), from, int(after-from))
+		if err != nil {
+			return past{}, err
+		}
+		tail, after = append(entries, tail...), from
+		if slices.ContainsFunc(entries, func(e transcript.Entry) bool { return e.Kind() == transcript.KindTurnStarted }) {
+			break
+		}
+	}
+	var p past
+	for _, e := range tail {
+		p.add(e.Body)
+	}
+	return p, nil
+}
+
+// notice is what the model is told at the start of the next user message, "" when there is nothing to tell (S11, D3).
+// It is stored in turn.started: a later version may word it otherwise without changing what was sent.
+func (p *past) notice(redirects transcript.TurnID) string {
+	if p.ended == nil {
+		return ""
+	}
+	var lines []string
+	switch revise := redirects != "" && redirects == p.turn; {
+	case revise && p.spoke:
+		lines = append(lines, "[The user stopped you. Treat the answer above as a first attempt and revise it as follows.]")
+	case revise && p.ended.Silent:
+		lines = append(lines, "[The user stopped you before you had said anything. What follows replaces the request above.]")
+	case revise:
+		lines = append(lines, "[The user redirects you. Treat what you did above as a first attempt and revise it as follows.]")
+	case p.ended.Outcome == transcript.TurnStopped && p.spoke:
+		lines = append(lines, "[The user stopped your answer above where it ends.]")
+	case p.ended.Outcome == transcript.TurnStopped && p.ended.Silent:
+		lines = append(lines, "[The user stopped you before you had said anything.]")
+	case p.ended.Outcome == transcript.TurnStopped:
+		lines = append(lines, "[The user stopped you at this point.]")
+	case p.ended.Outcome == transcript.TurnFailed && p.attempt:
+		lines = append(lines, "[Your last answer broke off by an error and is not shown here.]")
+	case p.ended.Outcome == transcript.TurnFailed:
+		lines = append(lines, "[The last turn ended with an error before you had answered.]")
+	case p.ended.Outcome == transcript.TurnAbandoned:
+		lines = append(lines, "[The last turn was cut off when fermata itself ended. What you were saying then is not shown here.]")
+	}
+	for _, r := range p.late {
+		lines = append(lines, fmt.Sprintf("[The call %s of %s came back after all, %s: %s]", r.Call, r.Name, r.State, clip(r.Output, 2000)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// clip keeps at most n bytes of s, whole characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + " …"
+}
+
+// receipt is a result that the daemon writes for a call that has none of its own (S7, S8).
+func receipt(turn transcript.TurnID, step int, c transcript.Call, state transcript.ToolState, cause, why string) *transcript.ToolSettled {
+	var text string
+	switch {
+	case state == transcript.ToolUnknown:
+		text = "[result unknown: the call was running when the user stopped the turn and did not come back in time. It may have taken effect.]"
+	case cause == transcript.CauseStoppedByUser:
+		text = "[not run: the user stopped the turn before this call was started.]"
+	case cause == transcript.CausePermissionDenied:
+		text = "[not run: permission denied" + because(why) + ".]"
+	case cause == transcript.CauseTurnFailed:
+		text = "[not run: the turn ended with an error before this call was started" + because(why) + ".]"
+	default:
+		text = "[not run" + because(why) + ".]"
+	}
+	return &transcript.ToolSettled{Turn: turn, Step: step, Call: c.ID, Name: c.Name, State: state, Cause: cause, Output: text}
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + strings.TrimRight(why, ".")
+}

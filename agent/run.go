@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"fermata/agent/model"
+	"fermata/transcript"
+)
+
+// run is a turn while it runs: the state that its one goroutine owns. Every transition appends to the log first and
+// tells clients after.
+type run struct {
+	*Turn
+	s        *Session
+	m        Model
+	reporter *reporter
+	past     past // of this turn: what the next one's notice will tell
+	began    bool // turn.started is in the log
+	spoke    bool // an answer of this turn is in the log: the turn is not silent (S6)
+}
+
+func newRun(t *Turn, s *Session, m Model) *run {
+	return &run{Turn: t, s: s, m: m, reporter: newReporter(s.ID(), t.id)}
+}
+
+// told takes note of committed entries and tells clients of them.
+func (r *run) told(entries []transcript.Entry) {
+	for _, e := range entries {
+		r.reporter.add(e.Body)
+		r.past.add(e.Body)
+		switch e.Body.(type) {
+		case *transcript.TurnStarted:
+			r.began = true
+		case *transcript.Answer:
+			r.spoke = true
+		}
+	}
+	r.s.hub.publishEntries(entries)
+}
+
+// run goes step by step until the session waits for the user again. Invariant: a turn whose turn.started was told ends
+// with exactly one turn.ended (invariant 2). Tests: TestEveryEndingEndsTheTurnOnce.
+func (r *run) run(ctx context.Context, start Start) (Report, error) {
+	r.s.mu.Lock()
+	notice := r.s.past.notice(start.Redirects)
+	r.s.mu.Unlock()
+	started := &transcript.TurnStarted{
+		Turn: r.id, ClientID: start.ClientID, Prompt: start.Prompt, Notice: notice,
+		Redirects: start.Redirects, Anchor: start.Anchor,
+	}
+	err := r.steps(ctx, started)
+	if err == nil {
+		r.s.mu.Lock()
+		r.s.past = r.past
+		r.s.mu.Unlock()
+		return r.reporter.report(), nil
+	}
+	// The log refused an entry: a full disk, a lost lock. What was told stays told; the next turn repairs the log first.
+	r.s.mu.Lock()
+	r.s.dirty = true
+	r.s.mu.Unlock()
+	if !r.began {
+		return Report{}, err
+	}
+	r.agent.o.Log.Error("the turn could not be recorded to its end", "turn", r.id, "err", err)
+	rep := r.reporter.report()
+	if rep.Outcome == "" {
+		rep.Outcome, rep.Cause, rep.Error = transcript.TurnFailed, "storage", err.Error()
+	}
+	return rep, nil
+}
+
+// steps returns an error only when the log refused.
+func (r *run) steps(ctx context.Context, started *transcript.TurnStarted) error {
+	for step := 1; ; step++ {
+		if r.stopping() {
+			return r.endStopped(ctx, started, nil)
+		}
+		if step > r.agent.o.MaxSteps {
+			return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnFailed, Cause: "max_steps",
+				Error: "the turn reached its limit of model requests (limits.max_steps); ask again to go on"})
+		}
+		answer, ended, err := r.step(ctx, step, started)
+		if err != nil || ended {
+			return err
+		}
+		started = nil
+		if err := r.runTools(ctx, step, answer); err != nil {
+			return err
+		}
+	}
+}
+
+// endStopped ends the turn as stopped. started is not nil when nothing of the turn is in the log yet.
+func (r *run) endStopped(ctx context.Context, started *transcript.TurnStarted, kept *transcript.Kept) error {
+	if started != nil {
+		entries, err := r.s.log.Append(ctx, started)
+		if err != nil {
+			return err
+		}
+		r.told(entries)
+	}
+	return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnStopped, Cause: r.stopCause(), Silent: !r.spoke, Kept: kept})
+}
+
+func (r *run) end(ctx context.Context, ended *transcript.TurnEnded) error {
+	ended.Turn = r.id
+	entries, err := r.s.log.Append(ctx, ended)
+	if err != nil {
+		return err
+	}
+	r.told(entries)
+	return nil
+}
+
+// step sends one request and takes its answer. ended says that the turn is over.
+func (r *run) step(ctx context.Context, step int, started *transcript.TurnStarted) (answer *transcript.Answer, ended bool, err error) {
+	f, err := r.s.frame(r.m)
+	if err != nil {
+		return nil, false, err
+	}
+	provider := r.m.Provider
+	sent, err := r.s.log.Send(ctx, transcript.Send{
+		Started: started, Turn: r.id, Step: step, Try: 1,
+		Route: provider.Route(), Provider: r.m.ProviderName, Model: r.m.Name, Enc: provider.Dialect(),
+		Head: f.head, Tail: f.tail, Instructions: f.instructions, Tools: f.tools,
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	r.told(sent.Entries)
+
+	st := &stream{run: r, step: step, request: sent.Request, sentAt: time.Now()}
+	st.open(ctx, model.Request{ID: sent.Request, Bytes: sent.Bytes, Body: r.body(ctx, sent.Request)})
+	defer st.close()
+	return st.follow(ctx)
+}
+
+// body opens the stored bytes of a request: the bytes that leave are the bytes that are stored (M2).
+func (r *run) body(ctx context.Context, id transcript.RequestID) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		b, _, err := r.agent.o.Store.Body(ctx, id)
+		return b, err
+	}
+}

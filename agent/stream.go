@@ -1,0 +1,285 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"fermata/agent/model"
+	"fermata/transcript"
+)
+
+// stream is one request on its way and the answer that comes.
+type stream struct {
+	*run
+	step    int
+	request transcript.RequestID
+	sentAt  time.Time
+	status  int
+	first   time.Duration // until the first delta
+
+	parts  []spoken                      // what clients were sent, in order
+	shown  map[transcript.PartType]int64 // how many bytes of each type that is
+	deltas chan received
+	held   *received // read from deltas, but not joined to the delta before
+	cancel context.CancelCauseFunc
+	closed chan struct{} // the reading goroutine has ended
+}
+
+// spoken is a part of the answer as it grows.
+type spoken struct {
+	part transcript.PartType
+	text strings.Builder
+}
+
+type received struct {
+	d   model.Delta
+	err error
+}
+
+// open starts the goroutine that reads the response; it ends when the stream ends or close is called.
+func (st *stream) open(ctx context.Context, req model.Request) {
+	ctx, st.cancel = context.WithCancelCause(ctx)
+	st.deltas, st.shown = make(chan received, 256), map[transcript.PartType]int64{}
+	st.closed = make(chan struct{})
+	go func() {
+		defer close(st.closed)
+		defer close(st.deltas)
+		for d, err := range st.m.Provider.Stream(ctx, req) {
+			select {
+			case st.deltas <- received{d, err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// close closes the model connection and waits until its goroutine has ended.
+func (st *stream) close() {
+	st.cancel(ErrStopped)
+	<-st.closed
+}
+
+// follow takes deltas until the answer ends, by itself or by a stop. A stop goes before a delta that came at the same
+// time. Invariant: the text a stop keeps is the concatenation of the deltas clients were sent (invariant 5).
+// Tests: TestAStopKeepsExactlyWhatWasShown.
+func (st *stream) follow(ctx context.Context) (answer *transcript.Answer, ended bool, err error) {
+	for {
+		rec, ok := st.next()
+		switch {
+		case st.stopping():
+			return nil, true, st.stopped(ctx)
+		case !ok:
+			err := &model.Error{Class: model.Truncated, Message: "the provider's stream ended without saying so"}
+			return nil, true, st.broken(ctx, err)
+		case rec.err != nil:
+			return nil, true, st.broken(ctx, rec.err)
+		case rec.d.Kind == model.End:
+			return st.complete(ctx, rec.d)
+		case rec.d.Kind == model.Headers:
+			st.status = rec.d.Status
+		case rec.d.Kind == model.Text:
+			err = st.say(transcript.PartText, rec.d.Text)
+		case rec.d.Kind == model.Reasoning:
+			err = st.say(transcript.PartReasoning, rec.d.Text)
+		}
+		if err != nil {
+			return nil, true, st.unrecorded(ctx, err)
+		}
+	}
+}
+
+// joinBound is how many bytes of waiting deltas become one: a fast model costs one commit for many deltas.
+const joinBound = 32 << 10
+
+// next waits for the next delta, or for a stop, whichever comes first. Texts of one kind that wait already come as one.
+func (st *stream) next() (received, bool) {
+	rec, ok := st.take(true)
+	if !ok || !rec.text() {
+		return rec, ok
+	}
+	var more strings.Builder
+	for more.Len() < joinBound {
+		r, ok := st.take(false)
+		if !ok {
+			break
+		}
+		if !r.text() || r.d.Kind != rec.d.Kind {
+			st.held = &r
+			break
+		}
+		more.WriteString(r.d.Text)
+	}
+	if more.Len() > 0 {
+		rec.d.Text += more.String()
+	}
+	return rec, true
+}
+
+func (r received) text() bool {
+	return r.err == nil && (r.d.Kind == model.Text || r.d.Kind == model.Reasoning)
+}
+
+// take takes one delta; without wait only one that is there already. False also means that the turn was stopped.
+func (st *stream) take(wait bool) (received, bool) {
+	if st.held != nil {
+		r := *st.held
+		st.held = nil
+		return r, true
+	}
+	if !wait {
+		select {
+		case r, ok := <-st.deltas:
+			return r, ok
+		default:
+			return received{}, false
+		}
+	}
+	select {
+	case <-st.stop:
+		return received{}, false
+	case r, ok := <-st.deltas:
+		return r, ok
+	}
+}
+
+// say makes a delta durable, then tells it (C1).
+func (st *stream) say(part transcript.PartType, text string) error {
+	if st.first == 0 {
+		st.first = max(time.Since(st.sentAt), 1)
+	}
+	if err := st.s.log.Journal(st.request, st.id, st.step, part, text); err != nil {
+		return err
+	}
+	if n := len(st.parts); n == 0 || st.parts[n-1].part != part {
+		st.parts = append(st.parts, spoken{part: part})
+	}
+	st.parts[len(st.parts)-1].text.WriteString(text)
+	st.s.hub.publish(Event{Delta: &Delta{Turn: st.id, Step: st.step, Part: part, Offset: st.shown[part], Text: text}})
+	st.shown[part] += int64(len(text))
+	return nil
+}
+
+// said is the answer as clients were sent it; nil when that is nothing but white space (S6).
+func (st *stream) said(state transcript.AnswerState, cause string) *transcript.Answer {
+	a := &transcript.Answer{Turn: st.id, Step: st.step, Request: st.request, State: state, Cause: cause}
+	blank := true
+	for i := range st.parts {
+		text := st.parts[i].text.String()
+		blank = blank && strings.TrimSpace(text) == ""
+		a.Parts = append(a.Parts, transcript.Part{Type: st.parts[i].part, Text: text})
+	}
+	if blank {
+		return nil
+	}
+	return a
+}
+
+func (st *stream) requestEnded(outcome string) transcript.RequestEnded {
+	return transcript.RequestEnded{
+		Request: st.request, Outcome: outcome, Status: st.status,
+		FirstDelta: st.first.Milliseconds(), Millis: time.Since(st.sentAt).Milliseconds(),
+	}
+}
+
+// stopped is S3 for an answer that was being said: nothing more is told, the answer is committed, then the connection is
+// closed, then the turn ends. No tool of this step can run: its answer is not complete (S5).
+func (st *stream) stopped(ctx context.Context) error {
+	answer := st.said(transcript.Stopped, "")
+	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{Ended: st.requestEnded("stopped"), Answer: answer})
+	st.cancel(ErrStopped)
+	if err != nil {
+		return err
+	}
+	st.told(entries)
+	return st.endStopped(ctx, nil, keptOf(answer))
+}
+
+func keptOf(a *transcript.Answer) *transcript.Kept {
+	if a == nil {
+		return nil
+	}
+	h := sha256.New()
+	k := &transcript.Kept{}
+	for _, p := range a.Parts {
+		h.Write([]byte(p.Text))
+		k.Bytes += int64(len(p.Text))
+		if p.Type == transcript.PartText {
+			k.Words += len(strings.Fields(p.Text))
+		}
+	}
+	k.SHA256 = hex.EncodeToString(h.Sum(nil))
+	return k
+}
+
+// broken ends the turn as failed: what was said becomes an attempt (F1).
+func (st *stream) broken(ctx context.Context, cause error) error {
+	class, text, status := failureClass(cause)
+	if status != 0 {
+		st.status = status
+	}
+	ended := st.requestEnded("broken")
+	ended.Error = text
+	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{
+		Ended: ended, Answer: st.said(transcript.Broken, class),
+		TurnEnded: &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnFailed, Cause: class, Error: text},
+	})
+	if err != nil {
+		return err
+	}
+	st.told(entries)
+	return nil
+}
+
+// unrecorded ends a turn whose delta could not be made durable. It was told to nobody, so nothing shown is lost; what was
+// told before is kept when the log takes it again.
+func (st *stream) unrecorded(ctx context.Context, cause error) error {
+	st.cancel(cause)
+	ended := st.requestEnded("broken")
+	ended.Error = cause.Error()
+	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{
+		Ended: ended, Answer: st.said(transcript.Broken, "storage"),
+		TurnEnded: &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnFailed, Cause: "storage", Error: cause.Error()},
+	})
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	st.told(entries)
+	return nil
+}
+
+// complete commits an answer whose terminal event came. Without tool calls it ends the turn.
+func (st *stream) complete(ctx context.Context, end model.Delta) (*transcript.Answer, bool, error) {
+	answer := &transcript.Answer{
+		Turn: st.id, Step: st.step, Request: st.request, State: transcript.Complete, Finish: end.Finish, Parts: end.Parts,
+	}
+	if shown := st.said(transcript.Complete, ""); shown != nil &&
+		(shown.Text() != answer.Text() || shown.Reasoning() != answer.Reasoning()) {
+		// P1: what the user saw is what counts, whatever a dialect makes of it in the end.
+		st.agent.o.Log.Error("the dialect's answer differs from its deltas", "request", st.request)
+		for _, c := range answer.Calls() {
+			shown.Parts = append(shown.Parts, transcript.Part{Type: transcript.PartCall, Call: &c})
+		}
+		shown.Finish = end.Finish
+		answer = shown
+	}
+	c := transcript.Conclusion{Ended: st.requestEnded("complete"), Answer: answer}
+	c.Ended.Usage = end.Usage
+	last := len(answer.Calls()) == 0
+	if last {
+		c.TurnEnded = &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnCompleted}
+	}
+	entries, err := st.s.log.Conclude(ctx, c)
+	if err != nil {
+		return nil, true, err
+	}
+	st.told(entries)
+	return answer, last, nil
+}

@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"fermata/agent/model"
+	"fermata/transcript"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// errReleased is the error of a reservation that was given up.
+var errReleased = errors.New("the turn was never begun")
+
+// Turn is one user message and all that follows until the session waits for the user again.
+type Turn struct {
+	agent     *Agent
+	id        transcript.TurnID
+	redirect  bool              // replaces the course of another turn (D2)
+	redirects transcript.TurnID // that turn; "" with redirect: the newest
+	prev      *Turn             // that turn, while it was running when this one was reserved
+
+	stop chan struct{} // closed by the first Stop
+	done chan struct{} // closed when the turn has ended
+
+	mu      sync.Mutex
+	session transcript.SessionID // "" until Run when only the redirected turn is known
+	cause   error                // of the stop
+	report  Report
+	err     error
+	shown   *Session // set when the turn runs: whom to tell of a stop
+}
+
+// ID is the turn's id; it is valid from the reservation on.
+func (t *Turn) ID() transcript.TurnID { return t.id }
+
+// Session is the turn's session, "" before Run when a redirect names an ended turn.
+func (t *Turn) Session() transcript.SessionID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session
+}
+
+// Done is closed when the turn has ended and its end was told.
+func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Report says, after Done, how the turn ended, or why it could not begin.
+func (t *Turn) Report() (Report, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.report, t.err
+}
+
+// Stop marks the turn as stopped; it never blocks. Only the first stop counts (S1).
+func (t *Turn) Stop(cause error) {
+	t.mu.Lock()
+	first := t.cause == nil
+	if first {
+		t.cause = cause
+		close(t.stop)
+	}
+	shown := t.shown
+	t.mu.Unlock()
+	if first && shown != nil {
+		shown.hub.publish(Event{Stopping: &Stopping{Turn: t.id}})
+	}
+}
+
+func (t *Turn) stopping() bool {
+	select {
+	case <-t.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// stopCause is the word for the stop's cause in the log.
+func (t *Turn) stopCause() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case errors.Is(t.cause, ErrClientGone):
+		return "client_gone"
+	case errors.Is(t.cause, ErrShutdown):
+		return "shutdown"
+	}
+	return "user"
+}
+
+// Release gives a reservation up.
+func (t *Turn) Release() { t.finish(Report{}, errReleased) }
+
+func (t *Turn) finish(r Report, err error) {
+	t.mu.Lock()
+	t.report, t.err = r, err
+	t.mu.Unlock()
+	t.agent.forget(t)
+	close(t.done)
+}
+
+// Run runs the turn to its end; cancelling ctx stops it. It returns an error only when the turn could not begin: the
+// session or the redirected turn is unknown, the session is busy ([ErrBusy]), the model is unknown, the database refused.
+// However a turn ends that began, a Report says so. A start with the ClientID of an earlier one joins that turn.
+func (t *Turn) Run(ctx context.Context, start Start) (Report, error) {
+	defer context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })()
+	r, err := t.run(context.WithoutCancel(ctx), start)
+	t.finish(r, err)
+	return r, err
+}
+
+// run is Run on a context that a stop does not cancel: what a stop has to finish must not fail by it.
+func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
+	if err := t.resolve(ctx, &start); err != nil {
+		return Report{}, err
+	}
+	s, err := t.agent.Open(ctx, t.Session())
+	if err != nil {
+		return Report{}, err
+	}
+	m, err := t.agent.o.Models(start.Model)
+	if err != nil {
+		return Report{}, err
+	}
+	joined, err := s.begin(ctx, t, start.ClientID)
+	if err != nil {
+		return Report{}, err
+	}
+	if joined != "" {
+		return t.join(ctx, joined)
+	}
+	defer s.end(t)
+	if err := s.log.Lease(ctx); err != nil {
+		return Report{}, err
+	}
+	stopRenewing := s.renew(ctx)
+	defer func() {
+		stopRenewing()
+		if err := s.log.Release(ctx); err != nil {
+			t.agent.o.Log.Warn("the session's lease was not released; it expires by itself", "session", s.ID(), "err", err)
+		}
+	}()
+	return newRun(t, s, m).run(ctx, start)
+}
+
+// resolve waits for the turn that this one redirects and finds its session.
+func (t *Turn) resolve(ctx context.Context, start *Start) error {
+	if !t.redirect {
+		return nil
+	}
+	if t.prev != nil {
+		<-t.prev.done // it was stopped when this turn was reserved
+		if _, err := t.prev.Report(); err != nil {
+			return fmt.Errorf("the turn to redirect did not begin: %w", err)
+		}
+		start.Redirects = t.prev.id
+		t.setSession(t.prev.Session())
+		return nil
+	}
+	if t.redirects == "" {
+		id, ok := t.agent.NewestSession()
+		if !ok {
+			return transcript.ErrNoTurn
+		}
+		s, err := t.agent.Open(ctx, id)
+		if err != nil {
+			return err
+		}
+		if t.redirects = s.newestTurn(); t.redirects == "" {
+			return transcript.ErrNoTurn
+		}
+	}
+	info, err := t.agent.o.Store.Turn(ctx, t.redirects)
+	if err != nil {
+		return err
+	}
+	start.Redirects = t.redirects
+	t.setSession(info.Session)
+	return nil
+}
+
+func (t *Turn) setSession(id transcript.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.session = id
+}
+
+// join waits for the turn that an equal start has begun.
+func (t *Turn) join(ctx context.Context, id transcript.TurnID) (Report, error) {
+	other, ok := t.agent.Turn(id)
+	if !ok {
+		return t.agent.report(ctx, id)
+	}
+	select {
+	case <-other.done:
+	case <-t.stop:
+		other.Stop(ErrStopped)
+		<-other.done
+	}
+	return other.Report()
+}
+
+// begin makes t the session's current turn. When a turn with the same client id exists it returns that one's id.
+func (s *Session) begin(ctx context.Context, t *Turn, clientID string) (joined transcript.TurnID, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if clientID != "" {
+		if s.current != nil && s.currentClientID == clientID {
+			return s.current.id, nil
+		}
+		id, found, err := s.agent.o.Store.TurnByClientID(ctx, s.ID(), clientID)
+		if err != nil || found {
+			return id, err
+		}
+	}
+	if s.current != nil {
+		return "", &BusyError{Turn: s.current.id}
+	}
+	if err := s.repairLocked(ctx); err != nil {
+		return "", err
+	}
+	s.current, s.currentClientID = t, clientID
+	t.mu.Lock()
+	t.shown = s
+	t.mu.Unlock()
+	return "", nil
+}
+
+func (s *Session) end(t *Turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current, s.currentClientID = nil, ""
+}
+
+// renew keeps the session's lease while its turn runs; the goroutine ends when the returned function is called.
+func (s *Session) renew(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(3 * time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if err := s.log.Lease(ctx); err != nil && ctx.Err() == nil {
+					s.agent.o.Log.Warn("the session's lease was not renewed", "session", s.ID(), "err", err)
+				}
+			}
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+// failureClass is the word for a failure in the log and its text for people.
+func failureClass(err error) (class, text string, status int) {
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		return string(e.Class), e.Error(), e.Status
+	}
+	return "internal", err.Error(), 0
+}

@@ -1,0 +1,22 @@
+//go:build unix
+
+package workspace
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// openFlags keep the opening of a FIFO from waiting for a writer.
+const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
+
+// keepOwner gives f the owner of the file it will replace, as far as this user may.
+func keepOwner(f *os.File, old fs.FileInfo) {
+	if st, ok := old.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(st.Uid), int(st.Gid))
+	}
+}
+
+// syncDir makes a rename in dir last. An error only means that this file system does not offer it.
+func syncDir(dir *os.File) { _ = dir.Sync() }

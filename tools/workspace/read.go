@@ -1,0 +1,234 @@
+package workspace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// File is a file's content at one moment, and what [Workspace.Write] needs to replace it.
+type File struct {
+	Path    string // relative to the root, slash-separated, links resolved
+	Content []byte // nil when the file does not exist, else not nil; the caller's to keep
+	Buffer  bool   // Content is an editor's open document, not the disk's
+	key     string // the editor's name of it
+}
+
+// Exists reports whether there was such a file.
+func (f File) Exists() bool { return f.Content != nil }
+
+// Read is the content of a file as the editor has it, or else as the disk has it. Errors wrap fs.ErrNotExist,
+// ErrOutside, ErrPath, ErrNotRegular or, above [MaxRead] bytes, ErrTooLarge.
+func (w *Workspace) Read(name string) (File, error) {
+	s, err := w.Stream(name)
+	if err != nil {
+		return File{}, err
+	}
+	defer s.Close()
+	if s.Size > MaxRead {
+		return File{}, fmt.Errorf("%s: %w: it has %d bytes, and at most %d can be read at once; search it with grep or read part of it with offset and limit",
+			Show(s.Path), ErrTooLarge, s.Size, MaxRead)
+	}
+	b, err := io.ReadAll(io.LimitReader(s, MaxRead+1))
+	if err != nil {
+		return File{}, fileError(s.Path, err)
+	}
+	if len(b) > MaxRead { // it grew
+		return File{}, fmt.Errorf("%s: %w: it has more than %d bytes", Show(s.Path), ErrTooLarge, MaxRead)
+	}
+	return File{Path: s.Path, Content: b, Buffer: s.Buffer, key: s.key}, nil
+}
+
+// ReadOrNew is Read, but a file that does not exist yet is no error: its Content is nil.
+func (w *Workspace) ReadOrNew(name string) (File, error) {
+	f, err := w.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, real, err := w.locate(name)
+		return File{Path: real}, err
+	}
+	return f, err
+}
+
+// Stream is a file open for reading from its start. The caller closes it.
+type Stream struct {
+	io.ReadCloser
+	Path   string // as in File
+	Size   int64  // bytes when it was opened
+	Buffer bool
+	key    string
+}
+
+// Stream opens a file of any length. Errors are those of Read but for ErrTooLarge.
+func (w *Workspace) Stream(name string) (*Stream, error) {
+	clean, real, err := w.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	if key, text, ok := w.buffer(real, clean); ok {
+		return &Stream{io.NopCloser(strings.NewReader(text)), real, int64(len(text)), true, key}, nil
+	}
+	f, size, err := w.openRegular(real)
+	if err != nil {
+		return nil, err
+	}
+	return &Stream{f, real, size, false, ""}, nil
+}
+
+// openRegular looks before it opens, because opening alone can act on a device, and again afterwards, because the name
+// can mean another file by then. openFlags keep a FIFO from blocking in between.
+func (w *Workspace) openRegular(real string) (*os.File, int64, error) {
+	local := filepath.FromSlash(real)
+	fi, err := w.root.Lstat(local)
+	if err == nil {
+		err = regular(real, fi)
+	}
+	if err != nil {
+		return nil, 0, fileError(real, err)
+	}
+	f, err := w.root.OpenFile(local, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, 0, fileError(real, err)
+	}
+	if fi, err = f.Stat(); err == nil {
+		err = regular(real, fi)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, fileError(real, err)
+	}
+	return f, fi.Size(), nil
+}
+
+func regular(name string, fi fs.FileInfo) error {
+	kind := "a special file"
+	switch m := fi.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		kind = "a directory, use list_dir"
+	case m&fs.ModeNamedPipe != 0:
+		kind = "a FIFO"
+	case m&fs.ModeSocket != 0:
+		kind = "a socket"
+	case m&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return fmt.Errorf("%w but %s", ErrNotRegular, kind)
+}
+
+// Entry is one name in a directory.
+type Entry struct {
+	Name string // can be invalid UTF-8: see Show
+	Mode fs.FileMode
+	Size int64 // bytes, of a regular file
+}
+
+// Stat is a file or directory, its links followed; of an open document, Size is that of its text. Entry.Name is the
+// resolved path.
+func (w *Workspace) Stat(name string) (Entry, error) {
+	clean, real, err := w.locate(name)
+	if err != nil {
+		return Entry{}, err
+	}
+	if _, text, ok := w.buffer(real, clean); ok {
+		return Entry{Name: real, Size: int64(len(text))}, nil
+	}
+	fi, err := w.root.Lstat(filepath.FromSlash(real))
+	if err != nil {
+		return Entry{}, fileError(clean, err)
+	}
+	return Entry{real, fi.Mode(), fi.Size()}, nil
+}
+
+// ReadDir lists a directory by name, with documents that are open but not on disk yet. Links are listed as links.
+func (w *Workspace) ReadDir(name string) ([]Entry, error) {
+	clean, real, err := w.locate(name)
+	if err != nil {
+		return nil, err
+	}
+	list, err := w.readDir(real)
+	if err != nil {
+		return nil, fileError(clean, err)
+	}
+	for _, p := range w.openPaths() {
+		if path.Dir(p) != real || slices.ContainsFunc(list, func(e Entry) bool { return e.Name == path.Base(p) }) {
+			continue
+		}
+		text, _ := w.overlay.Text(p)
+		list = append(list, Entry{Name: path.Base(p), Size: int64(len(text))})
+	}
+	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// readDir lists what is on disk, in any order.
+func (w *Workspace) readDir(real string) ([]Entry, error) {
+	local := filepath.FromSlash(real)
+	fi, err := w.root.Lstat(local)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.IsDir() {
+		return nil, errors.New("not a directory; use read_file for a file")
+	}
+	f, err := w.root.OpenFile(local, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	des, err := f.ReadDir(-1)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Entry, 0, len(des))
+	for _, de := range des {
+		e := Entry{Name: de.Name(), Mode: de.Type()}
+		if fi, err := w.root.Lstat(filepath.Join(local, de.Name())); err == nil { // else it is gone by now
+			e.Mode, e.Size = fi.Mode(), fi.Size()
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// bom starts a UTF-8 file of some editors.
+var bom = []byte("\uFEFF")
+
+// IsText reports whether the first bytes of a file, at most 8 KiB of them, look like UTF-8 text, and if not, why. A
+// character cut off at the end of head counts as text.
+func IsText(head []byte) (ok bool, why string) {
+	head = head[:min(len(head), 8<<10)]
+	switch {
+	case bytes.HasPrefix(head, []byte{0xFF, 0xFE}), bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
+		return false, "it is UTF-16, and only UTF-8 can be read"
+	case bytes.IndexByte(head, 0) >= 0:
+		return false, "it is binary"
+	}
+	for i := 0; i < len(head); {
+		r, n := utf8.DecodeRune(head[i:])
+		if r == utf8.RuneError && n == 1 {
+			if utf8.FullRune(head[i:]) {
+				return false, fmt.Sprintf("it is not UTF-8 (byte 0x%02X at offset %d; Latin-1 or another encoding)", head[i], i)
+			}
+			break
+		}
+		i += n
+	}
+	return true, ""
+}
+
+// CutBOM splits the byte order mark from a file's content; mark is empty when there is none.
+func CutBOM(b []byte) (mark, rest []byte) {
+	if bytes.HasPrefix(b, bom) {
+		return b[:len(bom)], b[len(bom):]
+	}
+	return nil, b
+}

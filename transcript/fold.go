@@ -1,0 +1,123 @@
+package transcript
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Role is whose message a [Message] is.
+type Role string
+
+// The roles in a model input.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Message is one message of a model input, folded from the log: a user message, an admitted answer or a settled call.
+// Exactly the field of its role is set. Source is the seq of the entry that it says. It is read-only: the fold and
+// the store share it.
+type Message struct {
+	Role   Role
+	Source int64
+	User   *TurnStarted // RoleUser
+	Answer *Answer      // RoleAssistant
+	Result *ToolSettled // RoleTool
+}
+
+// Encoder turns a message into its fragment: the JSON of the message as a dialect sends it. It is a pure function (M1);
+// Dialect names it with its version, as [EpochOpened].Dialect records.
+type Encoder interface {
+	Dialect() string
+	Encode(m Message) ([]byte, error)
+}
+
+// UserText is the user message in a model input: the notice, then what the user said, file ranges and selections fenced
+// and named. It is part of the encoders' definition: changing it needs a new dialect version.
+func (t *TurnStarted) UserText() string {
+	var b strings.Builder
+	if t.Notice != "" {
+		b.WriteString(t.Notice)
+		b.WriteString("\n\n")
+	}
+	for i, p := range t.Prompt {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		switch p.Type {
+		case "file", "selection":
+			fmt.Fprintf(&b, "%s, lines %d-%d:\n```\n%s", p.Path, p.Start, p.End, p.Text)
+			if !strings.HasSuffix(p.Text, "\n") {
+				b.WriteString("\n")
+			}
+			b.WriteString("```")
+		default:
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// PromptText is what the user said without the notice: for titles, lists and the prompt offered back (S6).
+func (t *TurnStarted) PromptText() string {
+	var parts []string
+	for _, p := range t.Prompt {
+		if p.Type == "text" {
+			parts = append(parts, p.Text)
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// Fold turns a log into the messages of a model input (M1). Feed it every entry of a session in order with Add; it is
+// not safe for concurrent use. Messages come out in the legal order of every dialect: a user message when its turn
+// starts, an answer when it is admitted, the results of an answer's calls, in the order of the calls, once all of them
+// are settled (invariant 4).
+type Fold struct {
+	answers map[int64]*Answer // recorded in the last turn and not admitted (yet)
+	open    *Answer           // admitted, with calls that are not all settled
+	results []Message         // settled calls of open
+}
+
+// Add folds one entry and returns the messages that it completes, mostly none or one. A nil Body (damaged) adds nothing.
+func (f *Fold) Add(e Entry) []Message {
+	switch b := e.Body.(type) {
+	case *TurnStarted:
+		f.answers = nil // Keep and Recheck reach back to the session's last turn only (F4, K5)
+		return []Message{{Role: RoleUser, Source: e.Seq, User: b}}
+	case *Answer:
+		if f.answers == nil {
+			f.answers = map[int64]*Answer{}
+		}
+		f.answers[e.Seq] = b
+	case *Admission:
+		a := f.answers[b.Answer]
+		if a == nil || !b.Admitted {
+			return nil
+		}
+		delete(f.answers, b.Answer)
+		if len(a.Calls()) > 0 {
+			f.open, f.results = a, nil
+		}
+		return []Message{{Role: RoleAssistant, Source: b.Answer, Answer: a}}
+	case *ToolSettled:
+		if f.open == nil || b.Late || b.Turn != f.open.Turn || b.Step != f.open.Step {
+			return nil
+		}
+		f.results = append(f.results, Message{Role: RoleTool, Source: e.Seq, Result: b})
+		calls := f.open.Calls()
+		if len(f.results) < len(calls) {
+			return nil
+		}
+		order := func(m Message) int {
+			return slices.IndexFunc(calls, func(c Call) bool { return c.ID == m.Result.Call })
+		}
+		slices.SortStableFunc(f.results, func(a, b Message) int { return order(a) - order(b) })
+		out := f.results
+		f.open, f.results = nil, nil
+		return out
+	}
+	return nil
+}
