@@ -127,6 +127,9 @@ func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	if start.Prompt, err = s.fill(start.Prompt); err != nil {
+		return Report{}, err
+	}
 	joined, err := s.begin(ctx, t, start.ClientID)
 	if err != nil {
 		return Report{}, err

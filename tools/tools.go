@@ -9,6 +9,8 @@ package tools
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"fermata/agent/permit"
 	"fermata/tools/workspace"
@@ -24,8 +26,9 @@ const (
 	Stopped State = "stopped"
 )
 
-// Result is what a run came to. Output is for the model: bounded, valid UTF-8. Full is the whole output when Output is a
-// cut of it, else nil. Exit is the exit status of a process, nil when there was none.
+// Result is what a run came to. Output is for the model: bounded, valid UTF-8, never empty. Full is the whole output when
+// Output is a cut of it, else nil. Exit is the exit status of a process (128 + n when signal n ended it), nil when there
+// was none. A command that exits with another status than 0 is Done: the tool did what it was asked to.
 type Result struct {
 	State  State
 	Output string
@@ -35,7 +38,7 @@ type Result struct {
 
 // Change is a file a tool is about to change: content before and after, nil for a file that does not exist.
 type Change struct {
-	Path          string // relative to the root, slash-separated
+	Path          string // relative to the root, slash-separated, links resolved
 	Before, After []byte
 	Buffer        bool // goes to an editor's open document instead of the disk
 }
@@ -43,21 +46,116 @@ type Change struct {
 // Env is what a run is given besides its arguments.
 type Env struct {
 	Workspace *workspace.Workspace
-	Permit    permit.Permit // valid for mutating tools
+	Permit    permit.Permit // for mutating tools: minted by a decision about the tool's own Ask of the same arguments
 	// Intent is called before each file is touched and must succeed first (C3). Never nil.
 	Intent func(ctx context.Context, c Change) error
-	// Progress gets output as it comes, for people; it may be nil. It never blocks.
+	// Progress gets output as it comes, for people; it may be nil. It never blocks, and is not called after Run returned.
 	Progress func(text string)
+	// Secrets names variables of the daemon's environment that no command is given, besides those whose name tells.
+	Secrets []string
 }
 
-// Tool is one entry of the catalogue.
+// Tool is one entry of the catalogue. Its functions take the arguments as the model issued them: they can be empty (means
+// {}), cut or malformed.
 type Tool struct {
 	Name        string
 	Description string          // from the .md file
 	Schema      json.RawMessage // JSON Schema of the arguments, compact, property order fixed (M4)
 	ReadOnly    bool            // changes nothing: needs no permit and may run beside others
-	// Summary is one line for people, e.g. "read_file go.mod 1-40"; it must not fail on any args.
+	// Summary is one line for people, e.g. "read_file go.mod 1-40"; it does not fail on any args.
 	Summary func(args json.RawMessage) string
-	// Run does it. args can be empty (means {}), cut or malformed: then the result is Failed and says so.
+	// Check tells whether args can be run at all. If not, bad is the result that Run would give, and there is no need to
+	// ask the user first.
+	Check func(args json.RawMessage) (bad Result, ok bool)
+	// Ask is the question to decide about before Run; env.Permit must be the answer to it.
+	Ask func(args json.RawMessage) permit.Call
+	// Run does it.
 	Run func(ctx context.Context, env Env, args json.RawMessage) Result
+}
+
+// All is the catalogue in its fixed order (M4). The slice is the caller's.
+func All() []Tool {
+	return []Tool{readFile(), listDir(), globFiles(), grepFiles(), writeFile(), editFile(), runCommand()}
+}
+
+// Lookup finds a tool by its name.
+func Lookup(name string) (Tool, bool) {
+	for _, t := range All() {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return Tool{}, false
+}
+
+// definition is a tool whose arguments decode into an A.
+type definition[A any] struct {
+	name, description string
+	readOnly          bool
+	schema            string
+	required          []string
+	example           string                       // arguments as they should be, for a model that got them wrong
+	summary           func(a A) string             // less the name
+	target            func(a A) (cmd, path string) // what permission is asked about; nil for a read-only tool
+	run               func(ctx context.Context, env Env, a A) Result
+}
+
+// tool makes the catalogue's entry. Invariant: run of a mutating tool is called only with a permit for this very call.
+// Tested by TestAMutatingToolNeedsAPermitForThisVeryCall.
+func (d definition[A]) tool() Tool {
+	decode := func(args json.RawMessage) (A, Result, bool) {
+		a, err := decodeArgs[A](args, d.required)
+		if err != nil {
+			return a, failf("%s: %v\nexpected: %s", d.name, err, d.example), false
+		}
+		return a, Result{}, true
+	}
+	summary := func(args json.RawMessage) string {
+		a, _, ok := decode(args)
+		if !ok {
+			return d.name + " (malformed arguments)"
+		}
+		return strings.TrimSpace(d.name + " " + oneLine(d.summary(a), 160))
+	}
+	ask := func(args json.RawMessage) permit.Call {
+		c := permit.Call{Tool: d.name, ReadOnly: d.readOnly, Summary: summary(args)}
+		if a, _, ok := decode(args); ok && d.target != nil {
+			c.Command, c.Path = d.target(a)
+		}
+		return c
+	}
+	return Tool{
+		Name: d.name, Description: strings.TrimSpace(d.description), Schema: json.RawMessage(d.schema),
+		ReadOnly: d.readOnly, Summary: summary, Ask: ask,
+		Check: func(args json.RawMessage) (Result, bool) {
+			_, bad, ok := decode(args)
+			return bad, ok
+		},
+		Run: func(ctx context.Context, env Env, args json.RawMessage) Result {
+			a, bad, ok := decode(args)
+			if !ok {
+				return bad
+			}
+			if !d.readOnly && !env.Permit.Allows(ask(args)) {
+				return failf("%s: permission denied", d.name)
+			}
+			if ctx.Err() != nil {
+				return Result{State: Stopped, Output: "stopped before it began: nothing was done"}
+			}
+			return d.run(ctx, env, a)
+		},
+	}
+}
+
+func done(output string) Result { return Result{State: Done, Output: output} }
+
+func failf(format string, args ...any) Result {
+	return Result{State: Failed, Output: fmt.Sprintf(format, args...)}
+}
+
+func stopped(soFar string) Result {
+	if soFar == "" {
+		return Result{State: Stopped, Output: "stopped before there was any output"}
+	}
+	return Result{State: Stopped, Output: strings.TrimSuffix(soFar, "\n") + "\n(stopped here)"}
 }

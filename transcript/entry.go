@@ -125,11 +125,27 @@ type Anchor struct {
 // EpochOpened starts a run of requests whose messages only grow (M4). Epochs count from 1 in each session.
 type EpochOpened struct {
 	Epoch    int    `json:"epoch"`
-	Reason   string `json:"reason"` // M5: "first", "model changed", "tools changed", "instructions changed", "compacted"
+	Reason   string `json:"reason"` // M5: one of the Reason constants
 	Provider string `json:"provider"`
 	Model    string `json:"model"`
 	Dialect  string `json:"dialect"` // encoder and its version, e.g. "chat/1": what [Encoder] must be to re-encode the fragments
+	Head     string `json:"head"`    // sha256 of the blob before the messages, hex
+	Tail     string `json:"tail"`    // sha256 of the blob after the messages
+	// Instructions and Tools are the SHA-256 of each as [Send] was given them: they tell why a head differs.
+	Instructions string `json:"instructions,omitzero"`
+	Tools        string `json:"tools,omitzero"`
 }
+
+// The reasons for a new epoch (M5).
+const (
+	ReasonFirst        = "first"
+	ReasonModel        = "model changed" // or its provider, or the dialect
+	ReasonTools        = "tools changed"
+	ReasonInstructions = "instructions changed"
+	ReasonSettings     = "settings changed" // the head or tail differs in something else
+	ReasonCompacted    = "compacted"
+	ReasonDamaged      = "damaged" // what the epoch before held cannot be read any more
+)
 
 // RequestSent is in the log before the first byte of the request leaves (M2).
 type RequestSent struct {

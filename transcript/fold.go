@@ -81,6 +81,15 @@ type Fold struct {
 	results []Message         // settled calls of open
 }
 
+// folds reports whether Add looks at entries of a kind; the others need not be decoded for it.
+func folds(k Kind) bool {
+	switch k {
+	case KindTurnStarted, KindAnswer, KindAdmission, KindToolSettled:
+		return true
+	}
+	return false
+}
+
 // Add folds one entry and returns the messages that it completes, mostly none or one. A nil Body (damaged) adds nothing.
 func (f *Fold) Add(e Entry) []Message {
 	switch b := e.Body.(type) {

@@ -16,7 +16,6 @@ import (
 	"fermata/agent"
 	"fermata/agent/model"
 	"fermata/agent/model/chat"
-	"fermata/agent/model/rehearsal"
 	"fermata/tools"
 	"fermata/transcript"
 )
@@ -228,7 +227,7 @@ func (a *app) model(name string) (agent.Model, error) {
 
 func (a *app) newProvider(p provider) (model.Provider, error) {
 	if p.kind == kindRehearsal {
-		return newRehearsal()
+		return newRehearsal(environment)
 	}
 	if err := checkBaseURL(p.baseURL); err != nil {
 		return nil, fmt.Errorf("provider %s: its address %w", p.name, err)

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -181,7 +182,7 @@ func (v *validator) provider(name string, p providerConfig) {
 	if p.KeyEnv != "" && len(p.KeyCommand) > 0 {
 		v.at(key("key_command"), "provider %q has both key_env and key_command; keep one", name)
 	}
-	if strings.ContainsAny(p.KeyEnv, "=\x00 ") {
+	if strings.ContainsFunc(p.KeyEnv, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		v.at(key("key_env"), "key_env must be the name of an environment variable, not the key itself")
 	}
 	if v.lines.has(key("key_command")...) && (len(p.KeyCommand) == 0 || p.KeyCommand[0] == "") {

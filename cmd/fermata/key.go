@@ -60,7 +60,8 @@ func (k *keySource) run(ctx context.Context) (string, error) {
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
 	err := cmd.Run()
-	key, _, more := strings.Cut(strings.TrimSpace(out.String()), "\n")
+	key, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n") // `pass` keeps notes below the first line
+	key = strings.TrimSpace(key)
 	switch {
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
@@ -70,9 +71,6 @@ func (k *keySource) run(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("key_command %q: %w%s", program, err, lastLine(complaint.String(), out.String()))
 	case key == "":
 		return "", fmt.Errorf("key_command %q printed nothing", program)
-	case more:
-		// `pass` keeps notes below the first line, and so may others.
-		key = strings.TrimSpace(key)
 	}
 	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 		return "", errors.New("key_command " + program + " printed something that is no key")

@@ -152,3 +152,9 @@ func ollamaURL(host string) string {
 
 // environment reads the environment without the white space that ends up in it by accident.
 func environment(name string) string { return strings.TrimSpace(os.Getenv(name)) }
+
+// splitModel takes apart a name that checkModelName accepted.
+func splitModel(name string) (provider, model string) {
+	provider, model, _ = strings.Cut(name, "/")
+	return provider, cmp.Or(model, kinds[provider].model)
+}

@@ -158,7 +158,7 @@ func (w *Workspace) ReadDir(name string) ([]Entry, error) {
 	if err != nil {
 		return nil, fileError(clean, err)
 	}
-	for _, p := range w.openPaths() {
+	for _, p := range w.OpenPaths() {
 		if path.Dir(p) != real || slices.ContainsFunc(list, func(e Entry) bool { return e.Name == path.Base(p) }) {
 			continue
 		}
@@ -207,9 +207,9 @@ var bom = []byte("\uFEFF")
 func IsText(head []byte) (ok bool, why string) {
 	head = head[:min(len(head), 8<<10)]
 	switch {
-	case bytes.HasPrefix(head, []byte{0xFF, 0xFE}), bytes.HasPrefix(head, []byte{0xFE, 0xFF}):
+	case isUTF16(head):
 		return false, "it is UTF-16, and only UTF-8 can be read"
-	case bytes.IndexByte(head, 0) >= 0:
+	case IsBinary(head):
 		return false, "it is binary"
 	}
 	for i := 0; i < len(head); {
@@ -223,6 +223,15 @@ func IsText(head []byte) (ok bool, why string) {
 		i += n
 	}
 	return true, ""
+}
+
+// IsBinary reports whether the first bytes of a file look like no text in any encoding that extends ASCII.
+func IsBinary(head []byte) bool {
+	return isUTF16(head) || bytes.IndexByte(head[:min(len(head), 8<<10)], 0) >= 0
+}
+
+func isUTF16(head []byte) bool {
+	return bytes.HasPrefix(head, []byte{0xFF, 0xFE}) || bytes.HasPrefix(head, []byte{0xFE, 0xFF})
 }
 
 // CutBOM splits the byte order mark from a file's content; mark is empty when there is none.

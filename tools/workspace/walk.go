@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -82,7 +83,7 @@ func (w *Workspace) walk(ctx context.Context, dir string, rules ignoreRules, f f
 }
 
 func (w *Workspace) listForWalk(dir string) ([]fs.DirEntry, error) {
-	d, err := w.root.Open(filepath.FromSlash(dir))
+	d, err := w.root.OpenFile(filepath.FromSlash(dir), os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (w *Workspace) listForWalk(dir string) ([]fs.DirEntry, error) {
 }
 
 func (w *Workspace) walkUnsaved(ctx context.Context, dir string, f func(string) error) error {
-	names := slices.Sorted(slices.Values(w.openPaths()))
+	names := slices.Sorted(slices.Values(w.OpenPaths()))
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -17,10 +17,8 @@ import (
 	"sync"
 )
 
-// Limits.
-const (
-	MaxRead = 64 << 20 // bytes that Read loads into memory; a longer file can only be streamed
-)
+// MaxRead is how many bytes Read loads into memory; a longer file can only be streamed.
+const MaxRead = 64 << 20
 
 // Conditions that errors of this package wrap.
 var (
@@ -90,8 +88,8 @@ func (w *Workspace) Contains(name string) bool {
 	return false
 }
 
-// Open documents, as the editor names them; empty without an editor.
-func (w *Workspace) openPaths() []string {
+// OpenPaths are the documents open in the editor, as it names them and in any order; empty without an editor.
+func (w *Workspace) OpenPaths() []string {
 	if w.overlay == nil {
 		return nil
 	}

@@ -83,7 +83,7 @@ func (w *Workspace) unchanged(old File) (info fs.FileInfo, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !now.Buffer && !bytes.Equal(now.Content, old.Content) {
+	if now.Buffer || !bytes.Equal(now.Content, old.Content) {
 		return nil, changed(old.Path)
 	}
 	return info, nil
@@ -137,7 +137,7 @@ func (w *Workspace) replace(old File, after []byte) (err error) {
 	if err := w.root.Rename(temp, name); err != nil {
 		return fileError(old.Path, err)
 	}
-	if d, err := w.root.Open(folder); err == nil {
+	if d, err := w.root.OpenFile(folder, os.O_RDONLY|openFlags, 0); err == nil {
 		syncDir(d)
 		d.Close()
 	}

@@ -179,14 +179,14 @@ func (x *exchange) run(r model.Request, yield func(model.Delta) bool) error {
 		return statusError(resp, x.p.shown, x.key)
 	}
 	if ct, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); ct != "text/event-stream" && ct != "" {
-		return notAStream(resp, ct, x.p.shown)
+		return notAStream(resp, ct, x.p.shown, x.key)
 	}
 	if !yield(model.Delta{Kind: model.Headers, Status: resp.StatusCode}) {
 		return nil
 	}
 	body := &watched{src: resp.Body, x: x}
 	events := model.NewEventReader(body)
-	var a assembler
+	a := assembler{key: x.key}
 	for {
 		ev, err := events.Next()
 		switch {

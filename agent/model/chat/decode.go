@@ -68,6 +68,7 @@ type assembler struct {
 	finish    string
 	usage     *transcript.Usage
 	scratch   []byte
+	key       string // taken out of errors that quote the stream
 }
 
 // building is a part that grows.
@@ -86,10 +87,10 @@ type building struct {
 func (a *assembler) add(data []byte, yield func(model.Delta) bool) (more bool, err error) {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
-		return false, &model.Error{Class: model.Malformed, Message: "an event is not a chat completion chunk: " + excerpt(data), Err: err}
+		return false, &model.Error{Class: model.Malformed, Message: "an event is not a chat completion chunk: " + excerpt(data, a.key), Err: err}
 	}
 	if isSet(c.Error) || c.Object == "error" {
-		return false, eventError(data, c.Error)
+		return false, eventError(data, c.Error, a.key)
 	}
 	if c.Usage != nil {
 		a.usage = c.Usage.tokens()
@@ -113,7 +114,7 @@ func (a *assembler) add(data []byte, yield func(model.Delta) bool) (more bool, e
 				continue
 			}
 			if piece.raw[0] != '"' {
-				return false, &model.Error{Class: model.Malformed, Message: "a delta's text is not a string: " + excerpt(piece.raw)}
+				return false, &model.Error{Class: model.Malformed, Message: "a delta's text is not a string: " + excerpt(piece.raw, a.key)}
 			}
 			if !a.say(piece.kind, piece.raw, yield) {
 				return false, nil
@@ -202,7 +203,7 @@ func (a *assembler) call(p *callPiece) error {
 	case args[0] == '{': // some servers send the object itself
 		c.text = append(c.text, bytes.ToValidUTF8(args, []byte("\ufffd"))...)
 	default:
-		return &model.Error{Class: model.Malformed, Message: "a call's arguments are not a string: " + excerpt(args)}
+		return &model.Error{Class: model.Malformed, Message: "a call's arguments are not a string: " + excerpt(args, a.key)}
 	}
 	return nil
 }

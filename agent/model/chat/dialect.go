@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -49,7 +48,7 @@ func (d dialect) Dialect() string {
 // head ends in the comma before it. A tool whose schema is not JSON is an error.
 func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
 	b := append([]byte(nil), `{"model":`...)
-	b = appendString(b, h.Model)
+	b = transcript.AppendString(b, h.Model)
 	b = append(b, `,"stream":true,"stream_options":{"include_usage":true}`...)
 	for i, t := range h.Tools {
 		if i == 0 {
@@ -58,9 +57,9 @@ func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
 			b = append(b, ',')
 		}
 		b = append(b, `{"type":"function","function":{"name":`...)
-		b = appendString(b, t.Name)
+		b = transcript.AppendString(b, t.Name)
 		b = append(b, `,"description":`...)
-		b = appendString(b, t.Description)
+		b = transcript.AppendString(b, t.Description)
 		b = append(b, `,"parameters":`...)
 		switch {
 		case len(t.Schema) == 0:
@@ -78,7 +77,7 @@ func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
 	b = append(b, `,"messages":[`...)
 	if h.Instructions != "" {
 		b = append(b, `{"role":"system","content":`...)
-		b = appendString(b, h.Instructions)
+		b = transcript.AppendString(b, h.Instructions)
 		b = append(b, `},`...)
 	}
 	return b, []byte(`]}`), nil
@@ -91,24 +90,24 @@ func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 	switch {
 	case m.Role == transcript.RoleUser && m.User != nil:
 		b := append([]byte(nil), `{"role":"user","content":`...)
-		return append(appendString(b, m.User.UserText()), '}'), nil
+		return append(transcript.AppendString(b, m.User.UserText()), '}'), nil
 	case m.Role == transcript.RoleAssistant && m.Answer != nil:
 		return d.answer(m.Answer), nil
 	case m.Role == transcript.RoleTool && m.Result != nil:
 		b := append([]byte(nil), `{"role":"tool","tool_call_id":`...)
-		b = appendString(b, string(m.Result.Call))
+		b = transcript.AppendString(b, string(m.Result.Call))
 		b = append(b, `,"content":`...)
-		return append(appendString(b, m.Result.Output), '}'), nil
+		return append(transcript.AppendString(b, m.Result.Output), '}'), nil
 	}
 	return nil, fmt.Errorf("chat: encode entry %d: a message of role %q has no body of that role", m.Source, m.Role)
 }
 
 func (d dialect) answer(a *transcript.Answer) []byte {
 	b := append([]byte(nil), `{"role":"assistant","content":`...)
-	b = appendString(b, a.Text()) // "" when there is none, never null (DeepSeek)
+	b = transcript.AppendString(b, a.Text()) // "" when there is none, never null (DeepSeek)
 	if d.reasoning != ReasoningNone {
 		b = append(append(append(b, `,"`...), d.reasoning...), `":`...)
-		b = appendString(b, a.Reasoning())
+		b = transcript.AppendString(b, a.Reasoning())
 	}
 	calls := 0
 	for _, p := range a.Parts {
@@ -122,12 +121,12 @@ func (d dialect) answer(a *transcript.Answer) []byte {
 		}
 		calls++
 		b = append(b, `{"id":`...)
-		b = appendString(b, string(p.Call.ID))
+		b = transcript.AppendString(b, string(p.Call.ID))
 		b = append(b, `,"type":"function","function":{"name":`...)
-		b = appendString(b, p.Call.Name)
+		b = transcript.AppendString(b, p.Call.Name)
 		b = append(b, `,"arguments":`...)
 		args, _ := sendableArgs(p.Call.Args)
-		b = append(appendString(b, args), '}')
+		b = append(transcript.AppendString(b, args), '}')
 		if len(p.Extra) > 0 {
 			b = append(append(b, `,"extra_content":`...), p.Extra...)
 		}
@@ -152,7 +151,7 @@ func sendableArgs(args string) (sent string, verbatim bool) {
 		return args, true
 	}
 	b := append([]byte(nil), `{"malformed_arguments":`...)
-	return string(append(appendString(b, args), '}')), false
+	return string(append(transcript.AppendString(b, args), '}')), false
 }
 
 // Unsendable names the reasoning that the flavour has no field for, and the arguments that are sent as a string.
@@ -167,14 +166,4 @@ func (d dialect) Unsendable(a *transcript.Answer) []string {
 		}
 	}
 	return slices.Clip(out)
-}
-
-// appendString appends s as a JSON string, byte for byte as transcript's codec writes it, so that a fragment can be
-// stored as copies of ranges of its entry.
-func appendString(dst []byte, s string) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a string always encodes
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
 }

@@ -59,6 +59,7 @@ func connectionError(err error, shown string) *model.Error {
 	case isCert:
 		e.Message = "the certificate of " + shown + " is not trusted: check base_url and the system's certificates: " + err.Error()
 	case isURL:
+		e.Err = urlErr.Err // without the URL: its query could be secret
 		e.Message = "no connection to " + shown + ": " + urlErr.Err.Error()
 	default:
 		e.Message = "the connection to " + shown + " broke within the answer: " + err.Error()
@@ -69,7 +70,7 @@ func connectionError(err error, shown string) *model.Error {
 // statusError makes the error of a response whose status is not 200.
 func statusError(resp *http.Response, shown, key string) *model.Error {
 	e := &model.Error{Class: classOf(resp.StatusCode), Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header, time.Now())}
-	e.Message = message(readSome(resp.Body), key)
+	e.Message = message(readSome(resp.Body, key), key)
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		to := "nowhere"
@@ -100,12 +101,12 @@ func classOf(status int) model.Class {
 }
 
 // notAStream makes the error of a 200 that is no event stream.
-func notAStream(resp *http.Response, contentType, shown string) *model.Error {
-	body := readSome(resp.Body)
+func notAStream(resp *http.Response, contentType, shown, key string) *model.Error {
+	body := readSome(resp.Body, key)
 	if contentType == "application/json" {
 		var c chunk
 		if json.Unmarshal(body, &c) == nil && (isSet(c.Error) || c.Object == "error") {
-			e := eventError(body, c.Error)
+			e := eventError(body, c.Error, key)
 			e.Status = resp.StatusCode
 			return e
 		}
@@ -116,7 +117,7 @@ func notAStream(resp *http.Response, contentType, shown string) *model.Error {
 
 // eventError makes the error of an error event: {"error": {"message", "code", "type"}}, {"error": "text"}, or old vLLM's
 // {"object": "error", "message", "code"}.
-func eventError(data, inner json.RawMessage) *model.Error {
+func eventError(data, inner json.RawMessage, key string) *model.Error {
 	body := struct {
 		Code json.RawMessage `json:"code"`
 		Type string          `json:"type"`
@@ -126,7 +127,7 @@ func eventError(data, inner json.RawMessage) *model.Error {
 	} else {
 		_ = json.Unmarshal(data, &body)
 	}
-	e := &model.Error{Class: model.Overloaded, Message: message(data, "")}
+	e := &model.Error{Class: model.Overloaded, Message: message(data, key)}
 	code := strings.Trim(string(body.Code), `"`)
 	if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
 		e.Class = classOf(n)
@@ -231,19 +232,23 @@ func scrub(s, key string) string {
 	return strings.ReplaceAll(s, url.QueryEscape(key), "[key]")
 }
 
-func excerpt(data []byte) string {
+func excerpt(data []byte, key string) string {
 	const most = 200
-	s := string(data)
+	s := scrub(string(data[:min(len(data), maxBody)]), key)
 	if len(s) > most {
 		s = s[:most] + "…"
 	}
 	return clean(s, "")
 }
 
-// readSome reads a response body for its message; it can break off, then what came is enough.
-func readSome(r io.Reader) []byte {
+// readSome reads a response body for its message, without the key; it can break off, then what came is enough.
+func readSome(r io.Reader, key string) []byte {
 	b, _ := io.ReadAll(io.LimitReader(r, maxBody))
-	return b
+	s := scrub(string(b), key)
+	if len(b) == maxBody {
+		s = s[:max(0, len(s)-len(key))] // the bound could have left the first half of one
+	}
+	return []byte(s)
 }
 
 // retryAfter reads Retry-After: seconds or a date (RFC 9110, 10.2.3). 0 when it is absent, past or neither.

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/term"
+
+	"fermata/agent"
+	"fermata/agent/permit"
+	"fermata/tools/workspace"
+	"fermata/transcript"
+)
+
+// twice is how soon a second ^C means to leave.
+const twice = 2 * time.Second
+
+// signals are the process's signals while it asks. ctx ends, with a cause, when the process is told to end.
+type signals struct {
+	ctx        context.Context
+	interrupts chan os.Signal
+	ends       chan os.Signal
+	pipes      chan os.Signal // never read
+	stop       context.CancelCauseFunc
+	done       sync.WaitGroup
+}
+
+func watchSignals(ctx context.Context) *signals {
+	s := &signals{interrupts: make(chan os.Signal, 2), ends: make(chan os.Signal, 1), pipes: make(chan os.Signal, 1)}
+	s.ctx, s.stop = context.WithCancelCause(ctx)
+	signal.Notify(s.interrupts, os.Interrupt)
+	signal.Notify(s.ends, endSignals...)
+	if len(pipeSignals) > 0 { // none would mean all of them
+		signal.Notify(s.pipes, pipeSignals...)
+	}
+	s.done.Go(func() { // ends with close
+		select {
+		case <-s.ends:
+			s.stop(agent.ErrShutdown)
+		case <-s.ctx.Done():
+		}
+	})
+	return s
+}
+
+func (s *signals) close() {
+	signal.Stop(s.interrupts)
+	signal.Stop(s.ends)
+	signal.Stop(s.pipes)
+	s.stop(context.Canceled)
+	s.done.Wait()
+}
+
+// turn runs one turn to its end, which a signal can hasten but not skip: it always ends in the log. leave says that the
+// user wants to be asked nothing more.
+func (x *asking) turn(ctx context.Context, prompt string, redirects transcript.TurnID) (r agent.Report, leave bool, err error) {
+	t := x.agent.Reserve(x.session.ID())
+	x.screen.begin(func() { t.Stop(agent.ErrClientGone) })
+	if x.keys != nil {
+		defer noEcho(x.app.in)()
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() { leave = x.stopOnSignal(t) })
+	r, err = t.Run(context.WithoutCancel(ctx), agent.Start{
+		Prompt:    []transcript.PromptPart{{Type: "text", Text: prompt}},
+		Redirects: redirects,
+		Model:     x.app.flagModel,
+	})
+	watching.Wait()
+	_ = x.events.Drain(context.WithoutCancel(ctx)) // what was said is on the screen before how it ended is
+	x.screen.finish()
+	return r, leave, err
+}
+
+// stopOnSignal stops the turn on a signal, and returns when it has ended.
+func (x *asking) stopOnSignal(t *agent.Turn) (leave bool) {
+	ended := x.signals.ctx.Done()
+	var first time.Time
+	for {
+		select {
+		case <-x.signals.interrupts:
+			leave = leave || !first.IsZero() && time.Since(first) < twice
+			first = time.Now()
+			t.Stop(agent.ErrStopped)
+		case <-ended:
+			ended, leave = nil, true
+			t.Stop(agent.ErrShutdown)
+		case <-t.Done():
+			return leave
+		}
+	}
+}
+
+// conclude tells how a turn ended, when it did not just end. What became of its tools the screen has shown.
+func (x *asking) conclude(r agent.Report) {
+	if r.Outcome == transcript.TurnCompleted {
+		return
+	}
+	st := x.screen.note.style
+	if r.Outcome == transcript.TurnStopped {
+		x.screen.say(st.bold(x.kept(r)))
+		return
+	}
+	text := "the turn failed"
+	if r.Error != "" {
+		text += ": " + oneLine(r.Error, 0)
+	}
+	x.screen.say(st.bad(text))
+	if text, reasoning := x.screen.shown(); text+reasoning != "" {
+		x.screen.say("what was said is kept as an attempt, which the model will not see: fermata transcript " + string(r.Session))
+	}
+}
+
+// because puts the cause of a receipt (S8) into words.
+func because(cause string) string {
+	switch cause {
+	case transcript.CausePermissionDenied:
+		return " (permission denied)"
+	case transcript.CauseTurnFailed:
+		return " (the turn failed)"
+	case transcript.CauseDaemonDied:
+		return " (fermata ended)"
+	}
+	return "" // that the user stopped it is said above
+}
+
+// kept says what a stop kept.
+func (x *asking) kept(r agent.Report) string {
+	switch {
+	case r.Silent:
+		return "Stopped before anything was said"
+	case r.Kept == nil:
+		return "Stopped here"
+	}
+	what := fmt.Sprintf("%d words", r.Kept.Words)
+	switch r.Kept.Words {
+	case 0:
+		what = fmt.Sprintf("%d bytes of reasoning", r.Kept.Bytes)
+	case 1:
+		what = "1 word"
+	}
+	return "Stopped here" + x.screen.note.style.between() + what + " kept"
+}
+
+// laneLines is how much of the partial answer the lane repeats.
+const laneLines = 8
+
+// lane is the redirect lane (D1): under its label, Stopped here, the partial answer, dimmed, over an input. It returns
+// false when the user leaves it all as it was. After a silent stop the input holds the original prompt (S6).
+func (x *asking) lane(r agent.Report) (string, bool) {
+	st := x.screen.note.style
+	prompt, prefill := "", ""
+	for _, p := range r.Prompt {
+		if p.Type == "text" {
+			prompt = p.Text
+		}
+	}
+	question := "What should it do instead?"
+	if r.Silent {
+		question, prefill = "Edit the question, or leave it:", prompt
+	} else {
+		partial, reasoning := x.screen.shown()
+		if strings.TrimSpace(partial) == "" {
+			partial = reasoning
+		}
+		width, _, err := term.GetSize(int(x.app.out.Fd()))
+		if err != nil {
+			width = 80
+		}
+		x.screen.say(st.dim(quoted(partial, width-2, st)))
+	}
+	x.screen.say(st.bold(question) + st.dim("  Enter sends"+st.between()+"Escape leaves it as it is"))
+	line, err := x.keys.line(x.signals.ctx, "> ", prefill, prompt)
+	if err != nil || strings.TrimSpace(line) == "" {
+		x.screen.say(st.dim("Left as it is. Go on later with: fermata ask --session " + string(r.Session)))
+		return "", false
+	}
+	return line, true
+}
+
+// quoted is the end of a text as a block of lines of at most width characters, with a bar before each.
+func quoted(text string, width int, st style) string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSpace(printable(text)), "\n") {
+		lines = append(lines, wrapped(strings.ReplaceAll(line, "\t", "    "), max(width, 20))...)
+	}
+	if len(lines) > laneLines {
+		lines = append([]string{st.ellipsis()}, lines[len(lines)-laneLines:]...)
+	}
+	for i, l := range lines {
+		lines[i] = st.bar() + l
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wrapped cuts a line at blanks, or where there is none at the width.
+func wrapped(line string, width int) []string {
+	var lines []string
+	rest := []rune(line)
+	for len(rest) > width {
+		cut := width
+		for cut > 0 && rest[cut] != ' ' {
+			cut--
+		}
+		if cut == 0 {
+			cut = width
+		}
+		lines = append(lines, string(rest[:cut]))
+		rest = rest[cut:]
+		if rest[0] == ' ' {
+			rest = rest[1:]
+		}
+	}
+	return append(lines, string(rest))
+}
+
+// Permission implements [agent.Client]: it asks in the terminal. Where nobody can be asked it denies, with a reason that
+// says how the user can allow it.
+func (x *asking) Permission(ctx context.Context, q agent.Question) (agent.Reply, error) {
+	if x.keys == nil {
+		return agent.Reply{Answer: permit.DenyCall, Why: "fermata runs without a terminal, so the user cannot be asked; " +
+			"they can allow it with fermata ask --yes, or with allow or mode under [permissions] in the config"}, nil
+	}
+	if err := x.events.Drain(ctx); err != nil { // the question stands below what led to it
+		return agent.Reply{}, err
+	}
+	st := x.screen.note.style
+	x.screen.say(st.warn(st.dot()) + " " + st.bold(q.Call.Tool) + " asks for permission")
+	x.screen.say(indented(asked(q.Call)))
+	if change := x.screen.argument(q.CallID); change != "" {
+		x.screen.say(st.dim(indented(change)))
+	}
+	x.screen.say("  [y]es once, [s]ession, [n]o?")
+	key, err := x.keys.choose(ctx, "ysn")
+	switch {
+	case errors.Is(err, errInterrupt):
+		if t, ok := x.agent.Turn(q.Turn); ok {
+			t.Stop(agent.ErrStopped) // answers the question too (S14)
+		}
+		return agent.Reply{Answer: permit.DenyCall}, nil
+	case err != nil:
+		return agent.Reply{}, err
+	}
+	switch key {
+	case 'y':
+		x.screen.say(st.dim("  yes, once"))
+		return agent.Reply{Answer: permit.AllowOnce}, nil
+	case 's':
+		x.screen.say(st.dim("  yes, for this session"))
+		return agent.Reply{Answer: permit.AllowSession}, nil
+	}
+	x.screen.say(st.dim("  no"))
+	return agent.Reply{Answer: permit.DenyCall}, nil
+}
+
+// Overlay implements [agent.Client]: a terminal has no open documents.
+func (x *asking) Overlay(string) workspace.Overlay { return nil }
+
+// asked is what a call is about to do: the command, or the path and the change.
+func asked(c permit.Call) string {
+	switch {
+	case c.Command != "":
+		return c.Command
+	case c.Path != "" && !strings.Contains(c.Summary, c.Path):
+		return c.Path + "\n" + c.Summary
+	case c.Summary != "":
+		return c.Summary
+	}
+	return c.Path
+}
+
+func indented(text string) string {
+	return "    " + strings.ReplaceAll(printable(strings.TrimRight(text, "\n")), "\n", "\n    ")
+}

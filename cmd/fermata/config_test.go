@@ -1,0 +1,196 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"fermata/agent/permit"
+)
+
+var toolNames = []string{"read_file", "write_file", "edit_file", "run_command"}
+
+// Each case is one file; want is the message behind the file's name, its line first.
+func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
+	for _, test := range []struct{ name, file, want string }{
+		{"unknown table", "\n\n[provder.x]\nkind = \"openai\"\n", `3: unknown key "provder" (did you mean "providers"?)`},
+		{"unknown key in a provider", "[providers.x]\nkind = \"ollama\"\nbase_ulr = \"http://a\"\n", `3: unknown key "base_ulr" in [providers.x] (did you mean "base_url"?)`},
+		{"unknown key far from any", "[limits]\ncolour = 1\n", `2: unknown key "colour" in [limits]; there are: max_steps, idle_timeout`},
+		{"dotted key", "limits.max_step = 3\n", `1: unknown key "max_step" in [limits] (did you mean "max_steps"?)`},
+		{"a key in the file", "[providers.deepseek]\nkey = \"sk-secret\"\n", `2: "key": a key does not belong in a file; name the variable that holds it (key_env = "…") or a program that prints it (key_command = ["…"])`},
+		{"an api_key in the file", "[providers.deepseek]\napi_key = \"sk-secret\"\n", `2: "api_key": a key does not belong in a file; name the variable that holds it (key_env = "…") or a program that prints it (key_command = ["…"])`},
+		{"not TOML", "model = \"deepseek/a\"\nlimits\n", `2: this is not TOML: expected = after a key, but the document ends there`},
+		{"a text where a number must be", "[limits]\nmax_steps = \"many\"\n", `2: limits.max_steps must be a whole number`},
+		{"a number where a text must be", "model = 3\n", `1: model must be a text in quotes`},
+		{"a text where a list must be", "[permissions]\nmode = \"ask\"\nallow = \"write_file\"\n", `3: permissions.allow must be a list of texts, like ["a", "b"]`},
+		{"bad durability", "durability = \"powr\"\n", `1: durability is "powr", which is not one of normal, power (did you mean "power"?)`},
+		{"bad kind", "[providers.x]\nkind = \"deepsek\"\n", `2: kind is "deepsek", which is not one of deepseek, llamacpp, ollama, openai, openai-compatible, openrouter, rehearsal, vllm (did you mean "deepseek"?)`},
+		{"no kind", "\n[providers.mine]\nbase_url = \"http://127.0.0.1:1/v1\"\n", `2: provider "mine" has no kind; add one of: deepseek, llamacpp, ollama, openai, openai-compatible, openrouter, rehearsal, vllm`},
+		{"no address", "[providers.mine]\nkind = \"openai-compatible\"\n", `1: provider "mine" has no base_url, and kind "openai-compatible" has no default`},
+		{"address without scheme", "[providers.x]\nkind = \"ollama\"\nbase_url = \"localhost:11434\"\n", `3: base_url is "localhost:11434"; it must begin with https:// or http://`},
+		{"address without host", "[providers.x]\nkind = \"ollama\"\nbase_url = \"http:///v1\"\n", `3: base_url is "http:///v1", which names no host`},
+		{"password in the address", "[providers.x]\nkind = \"ollama\"\nbase_url = \"http://me:hunter2@h/v1\"\n", `3: base_url holds a user name or password; use key_env or key_command`},
+		{"key in the address", "[providers.x]\nkind = \"ollama\"\nbase_url = \"http://h/v1?key=hunter2\"\n", `3: base_url must not have a query or a fragment`},
+		{"no URL", "[providers.x]\nkind = \"ollama\"\nbase_url = \"http://hunter2\\u0007/\"\n", `3: base_url is no URL`},
+		{"two sources of a key", "[providers.deepseek]\nkey_env = \"A\"\nkey_command = [\"pass\"]\n", `3: provider "deepseek" has both key_env and key_command; keep one`},
+		{"empty key command", "[providers.deepseek]\nkey_command = []\n", `2: key_command is empty; write the program and its arguments, like ["pass", "show", "deepseek"]`},
+		{"key_env that is a sentence", "[providers.deepseek]\nkey_env = \"my key\"\n", `2: key_env must be the name of an environment variable, not the key itself`},
+		{"key_env that is a key", "[providers.deepseek]\nkey_env = \"sk-9f8e7d6c5b4a\"\n", `2: key_env must be the name of an environment variable, not the key itself`},
+		{"model of an unknown provider", "model = \"depseek/chat\"\n", `1: model "depseek/chat" names the provider "depseek", which is not configured (did you mean "deepseek"?); there are: deepseek, llamacpp, ollama, openai, openrouter, rehearsal, vllm`},
+		{"model without provider", "model = \"gpt\"\n", `1: model "gpt" names no provider; write provider/model, with one of the providers deepseek, llamacpp, ollama, openai, openrouter, rehearsal, vllm`},
+		{"model without name", "model = \"deepseek/\"\n", `1: model "deepseek/" names no model; write deepseek/ and the model's name`},
+		{"bad duration", "[limits]\nidle_timeout = \"120\"\n", `2: idle_timeout is "120", which is no duration; write it like "120s" or "5m"`},
+		{"no time at all", "[limits]\nidle_timeout = \"0s\"\n", `2: idle_timeout is "0s", which is no duration; write it like "120s" or "5m"`},
+		{"no steps", "[limits]\nmax_steps = 0\n", `2: max_steps is 0; it must be 1 or more`},
+		{"bad mode", "[permissions]\nmode = \"readonly\"\n", `2: mode is "readonly", which is not one of ask, yes, read-only (did you mean "read-only"?)`},
+		{"unknown tool", "[permissions]\nallow = [\"write_file\", \"writefile\"]\n", `2: allow names "writefile", but there is no such tool (did you mean "write_file"?)`},
+		{"inline table", "providers = { x = { kind = \"olama\" } }\n", `1: kind is "olama", which is not one of deepseek, llamacpp, ollama, openai, openai-compatible, openrouter, rehearsal, vllm (did you mean "ollama"?)`},
+		{"provider name with a slash", "[providers.\"a/b\"]\nkind = \"ollama\"\n", `1: a provider cannot be called "a/b": models are written provider/model`},
+		{"all of it at once, by line", "model = \"x/y\"\ndurability = \"no\"\n[limits]\nsteps = 3\n",
+			"1: model \"x/y\" names the provider \"x\", which is not configured; there are: deepseek, llamacpp, ollama, openai, openrouter, rehearsal, vllm\n" +
+				"/c.toml:2: durability is \"no\", which is not one of normal, power\n" +
+				"/c.toml:4: unknown key \"steps\" in [limits]; there are: max_steps, idle_timeout"},
+	} {
+		_, err := parseConfig("/c.toml", []byte(test.file), toolNames)
+		if err == nil {
+			t.Errorf("%s: no error, want %q", test.name, test.want)
+			continue
+		}
+		if got := strings.TrimPrefix(err.Error(), "/c.toml:"); got != test.want {
+			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
+		}
+		for _, secret := range []string{"sk-secret", "hunter2", "sk-9f8e7d6c5b4a"} {
+			if strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: the message holds the key: %v", test.name, err)
+			}
+		}
+	}
+}
+
+func TestAGoodConfigIsReadWhole(t *testing.T) {
+	file := "\xef\xbb\xbf" + `model = "mine/big/one"
+durability = "power"
+[providers.mine]
+kind = "vllm"
+base_url = "https://gpu.example/v1"
+key_command = ["pass", "show", "mine"]
+[providers.deepseek]
+[limits]
+max_steps = 7
+idle_timeout = "90s"
+[permissions]
+mode = "read-only"
+allow = ["write_file"]
+`
+	c, err := parseConfig("c.toml", []byte(file), toolNames)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := resolve(c, "", false, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.provider("mine", func(string) string { return "" })
+	if s.model != "mine/big/one" || p.kind != "vllm" || p.baseURL != "https://gpu.example/v1" || len(p.keyCommand) != 3 ||
+		p.idle != 90*time.Second || c.Limits.MaxSteps != 7 || c.Durability != "power" || s.policy.Mode != permit.ModeReadOnly || len(s.policy.Allow) != 1 {
+		t.Errorf("got %+v and %+v", s, p)
+	}
+	if name, model := splitModel(s.model); name != "mine" || model != "big/one" {
+		t.Errorf("the model is taken apart into %q and %q", name, model)
+	}
+	if p := s.provider("deepseek", func(string) string { return "" }); p.baseURL != "https://api.deepseek.com/v1" || p.keyEnv != "DEEPSEEK_API_KEY" || !p.keyNeeded {
+		t.Errorf("the defaults of deepseek are %+v", p)
+	}
+}
+
+func TestAFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
+	for _, test := range []struct {
+		name, file, flag string
+		env              map[string]string
+		want             string
+	}{
+		{"nothing at all", "", "", nil, "rehearsal/rehearsal"},
+		{"flag", "model = \"ollama/a\"\n", "vllm/b", map[string]string{"FERMATA_MODEL": "ollama/c"}, "vllm/b"},
+		{"environment", "model = \"ollama/a\"\n", "", map[string]string{"FERMATA_MODEL": "ollama/c", "DEEPSEEK_API_KEY": "k"}, "ollama/c"},
+		{"file", "model = \"ollama/a\"\n", "", map[string]string{"DEEPSEEK_API_KEY": "k"}, "ollama/a"},
+		{"the first provider that has a default", "[providers.vllm]\n[providers.d]\nkind = \"deepseek\"\n", "", nil, "d/deepseek-chat"},
+		{"a key", "", "", map[string]string{"OPENAI_API_KEY": "k"}, "openai/gpt-5.2"},
+		{"two keys", "", "", map[string]string{"OPENAI_API_KEY": "k", "DEEPSEEK_API_KEY": "k"}, "deepseek/deepseek-chat"},
+		{"the third key", "", "", map[string]string{"OPENROUTER_API_KEY": "k"}, "openrouter/openrouter/auto"},
+		{"the short name of the built-in model", "", "rehearsal", nil, "rehearsal"},
+	} {
+		c, err := parseConfig("c.toml", []byte(test.file), toolNames)
+		if err != nil {
+			t.Fatal(test.name, err)
+		}
+		s, err := resolve(c, test.flag, false, func(name string) string { return test.env[name] })
+		if err != nil || s.model != test.want {
+			t.Errorf("%s: %+v, %v; want %s", test.name, s, err, test.want)
+		}
+	}
+}
+
+func TestTheEnvironmentSaysWhereServersAre(t *testing.T) {
+	for _, test := range []struct{ provider, variable, value, want string }{
+		{"openai", "OPENAI_BASE_URL", "http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"},
+		{"ollama", "OLLAMA_HOST", "0.0.0.0", "http://127.0.0.1:11434/v1"},
+		{"ollama", "OLLAMA_HOST", "box:8000", "http://box:8000/v1"},
+		{"ollama", "OLLAMA_HOST", "https://box/", "https://box:11434/v1"},
+		{"ollama", "OLLAMA_HOST", "[::1]:80", "http://[::1]:80/v1"},
+		{"ollama", "OLLAMA_HOST", "", "http://127.0.0.1:11434/v1"},
+		{"vllm", "OLLAMA_HOST", "box", "http://127.0.0.1:8000/v1"},
+	} {
+		s := &settings{config: &config{}}
+		p := s.provider(test.provider, func(name string) string {
+			if name == test.variable {
+				return test.value
+			}
+			return ""
+		})
+		if p.baseURL != test.want {
+			t.Errorf("%s with %s=%s is at %s, want %s", test.provider, test.variable, test.value, p.baseURL, test.want)
+		}
+	}
+}
+
+func TestAKeyCommandRunsOnceAndItsOutputIsInNoError(t *testing.T) {
+	counter := filepath.Join(t.TempDir(), "runs")
+	k := newKeySource(provider{name: "p", keyCommand: []string{"sh", "-c", `echo run >> "$1"; echo sk-secret; echo a note`, "sh", counter}}, "c.toml")
+	for range 2 {
+		if key, err := k.Key(t.Context()); key != "sk-secret" || err != nil {
+			t.Fatalf("the key is %q, %v", key, err)
+		}
+	}
+	if runs, _ := os.ReadFile(counter); string(runs) != "run\n" {
+		t.Errorf("it ran as often as %q says", runs)
+	}
+	for name, script := range map[string]string{
+		"fails":       "echo sk-secret; echo sk-secret is locked >&2; exit 3",
+		"is silent":   "true",
+		"is no key":   "echo sk secret",
+		"takes long":  "sleep 60 & sleep 60",
+		"leaves pipe": "sleep 60 & exit 4",
+	} {
+		k := newKeySource(provider{name: "p", keyCommand: []string{"sh", "-c", script}}, "c.toml")
+		k.timeout = 200 * time.Millisecond
+		key, err := k.Key(t.Context())
+		if err == nil || key != "" || strings.Contains(err.Error(), "secret") {
+			t.Errorf("a command that %s gives %q, %v", name, key, err)
+		}
+	}
+}
+
+func TestAMissingKeyIsSaidBeforeAnythingIsSent(t *testing.T) {
+	t.Setenv("NO_SUCH_KEY", "")
+	k := newKeySource(provider{name: "deepseek", keyEnv: "NO_SUCH_KEY", keyNeeded: true}, "/etc/c.toml")
+	_, err := k.Key(t.Context())
+	if err == nil || err.Error() != "NO_SUCH_KEY is not set; set it, or give [providers.deepseek] a key_env or key_command in /etc/c.toml" {
+		t.Errorf("got %v", err)
+	}
+	k = newKeySource(provider{name: "local", keyEnv: "NO_SUCH_KEY"}, "")
+	if key, err := k.Key(t.Context()); key != "" || err != nil {
+		t.Errorf("a key that is not needed: %q, %v", key, err)
+	}
+}

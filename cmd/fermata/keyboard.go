@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// What ends an input instead of Enter.
+var (
+	errInterrupt = errors.New("interrupted") // ^C
+	errLeft      = errors.New("left")        // Escape, or ^D on an empty line
+)
+
+// keyboard reads the terminal. A read cannot be taken back, so one goroutine does them all and only when somebody waits
+// for a key; what comes for a question that was given up goes to the next. One goroutine at a time may use a keyboard.
+type keyboard struct {
+	in      *os.File
+	out     io.Writer
+	want    chan struct{}
+	got     chan keys
+	reading bool
+}
+
+type keys struct {
+	b   []byte
+	err error
+}
+
+func newKeyboard(in *os.File, out io.Writer) *keyboard {
+	k := &keyboard{in: in, out: out, want: make(chan struct{}), got: make(chan keys, 1)}
+	// Ends with the process: a read from a terminal cannot be interrupted everywhere.
+	go func() {
+		for range k.want {
+			b := make([]byte, 1024)
+			n, err := k.in.Read(b)
+			k.got <- keys{b[:n], err}
+		}
+	}()
+	return k
+}
+
+// next waits for what is typed.
+func (k *keyboard) next(ctx context.Context) ([]byte, error) {
+	if !k.reading {
+		k.want <- struct{}{}
+		k.reading = true
+	}
+	select {
+	case got := <-k.got:
+		k.reading = false
+		return got.b, got.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// raw gives the terminal's keys to fermata one by one, ^C included.
+func (k *keyboard) raw() (restore func(), err error) {
+	before, err := term.MakeRaw(int(k.in.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = term.Restore(int(k.in.Fd()), before) }, nil
+}
+
+// choose waits for one of the keys in choices; Escape counts as the last of them.
+func (k *keyboard) choose(ctx context.Context, choices string) (byte, error) {
+	restore, err := k.raw()
+	if err != nil {
+		return 0, err
+	}
+	defer restore()
+	for {
+		b, err := k.next(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if string(b) == "\x1b" {
+			return choices[len(choices)-1], nil
+		}
+		if b[0] == '\x1b' {
+			continue // an arrow or another function key
+		}
+		for _, c := range bytes.ToLower(b) {
+			if c == 3 {
+				return 0, errInterrupt
+			}
+			if strings.IndexByte(choices, c) >= 0 {
+				return c, nil
+			}
+		}
+	}
+}
+
+// line lets the user edit a line, which begins as prefill, and returns it on Enter. Pasted line breaks stay in it. It
+// returns errInterrupt on ^C, errLeft on Escape and on ^D in an empty line.
+func (k *keyboard) line(ctx context.Context, prompt, prefill string, history ...string) (string, error) {
+	restore, err := k.raw()
+	if err != nil {
+		return "", err
+	}
+	defer restore()
+	from := &typed{k: k, ctx: ctx}
+	if prefill != "" {
+		from.ahead = []byte("\x1b[200~" + printable(prefill) + "\x1b[201~") // as if it were pasted
+	}
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{from, k.out}, prompt)
+	if width, height, err := term.GetSize(int(k.in.Fd())); err == nil && width > 0 {
+		_ = t.SetSize(width, height) // never fails without a line on the screen
+	}
+	for _, h := range history {
+		t.History.Add(h)
+	}
+	t.SetBracketedPasteMode(true)
+	defer t.SetBracketedPasteMode(false)
+	var lines []string
+	for {
+		line, err := t.ReadLine()
+		switch {
+		case err == nil:
+			return strings.Join(append(lines, line), "\n"), nil
+		case errors.Is(err, term.ErrPasteIndicator):
+			lines = append(lines, line) // a line break within a paste; Enter is still to come
+		default:
+			_, _ = io.WriteString(k.out, "\r\n")
+			if errors.Is(err, io.EOF) {
+				err = errLeft
+			}
+			return "", err
+		}
+	}
+}
+
+// typed gives the line editor what is typed, and ends it by the keys that it does not know.
+type typed struct {
+	k     *keyboard
+	ctx   context.Context
+	ahead []byte
+}
+
+func (t *typed) Read(p []byte) (int, error) {
+	if len(t.ahead) == 0 {
+		b, err := t.k.next(t.ctx)
+		if err != nil {
+			return 0, err
+		}
+		switch string(b) {
+		case "\x1b":
+			return 0, errLeft
+		case "\x03":
+			return 0, errInterrupt
+		}
+		t.ahead = b
+	}
+	n := copy(p, t.ahead)
+	t.ahead = t.ahead[n:]
+	return n, nil
+}

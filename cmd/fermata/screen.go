@@ -1,0 +1,297 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/term"
+
+	"fermata/agent"
+	"fermata/tools"
+	"fermata/transcript"
+)
+
+// outputLines is how many lines of a running tool's output are shown; all of it is in the transcript.
+const outputLines = 12
+
+// argumentLines is how much of each argument a question shows.
+const argumentLines = 16
+
+// screen shows a session's events: on a terminal all in one place, else the answer's text on stdout and everything about
+// it on stderr. Its methods may be called from any goroutine.
+type screen struct {
+	verbose bool
+
+	mu    sync.Mutex
+	text  *sink // what the model says
+	note  *sink // everything else; the same as text when both are one terminal
+	part  transcript.PartType
+	open  transcript.CallID // the call whose line the cursor is at the end of
+	names map[transcript.CallID]string
+	args  map[transcript.CallID]string
+	lines map[transcript.CallID]int // lines of output shown
+	err   error                     // the first failure to write
+	lost  func()                    // called once when writing fails; may be nil
+}
+
+// sink is one output with what is known of its cursor.
+type sink struct {
+	w       io.Writer
+	tty     bool
+	style   style
+	midLine bool
+}
+
+func newSink(f *os.File) *sink {
+	return &sink{w: f, tty: term.IsTerminal(int(f.Fd())), style: styleOf(f, os.Getenv)}
+}
+
+func newScreen(out, err *os.File, verbose bool) *screen {
+	s := &screen{verbose: verbose, text: newSink(out), note: newSink(err)}
+	if s.text.tty && s.note.tty {
+		s.note = s.text
+	}
+	s.begin(nil)
+	return s
+}
+
+// begin forgets the turn before. lost is called when nobody reads any more; it may be nil.
+func (s *screen) begin(lost func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = lost
+	s.args = map[transcript.CallID]string{}
+	s.part, s.open = "", ""
+	s.names, s.lines = map[transcript.CallID]string{}, map[transcript.CallID]int{}
+	s.said = nil
+}
+
+// show shows one event.
+func (s *screen) show(ev agent.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case ev.Delta != nil:
+		s.delta(ev.Delta)
+	case ev.Output != nil:
+		s.output(ev.Output)
+	case ev.Retracted != nil:
+		s.line(s.note.style.warn("retracted: " + oneLine(ev.Retracted.Why, 0) + "; the text above is kept as an attempt"))
+		s.said = nil
+	case ev.Stopping != nil:
+		s.line(s.note.style.warn("stopping" + s.note.style.ellipsis()))
+	case ev.Entry != nil:
+		s.entry(ev.Entry)
+	}
+}
+
+func (s *screen) delta(d *agent.Delta) {
+	if s.said == nil {
+		s.said = map[transcript.PartType]*strings.Builder{transcript.PartText: {}, transcript.PartReasoning: {}}
+	}
+	s.said[d.Part].WriteString(d.Text)
+	to, text := s.text, d.Text
+	if d.Part == transcript.PartReasoning {
+		to = s.note
+		if !to.tty && !s.verbose {
+			return
+		}
+	}
+	if s.part != d.Part {
+		s.lineStart()
+		if s.part != "" && to.tty {
+			s.write(to, "\n")
+		}
+		if d.Part == transcript.PartReasoning && !to.style.color {
+			s.write(to, "thinking: ")
+		}
+		s.part = d.Part
+	}
+	if to.tty {
+		text = printable(text)
+	}
+	if d.Part == transcript.PartReasoning {
+		text = to.style.dim(text)
+	}
+	s.write(to, text)
+	if d.Text != "" {
+		to.midLine = !strings.HasSuffix(d.Text, "\n")
+	}
+}
+
+// output shows the first lines of what a running tool prints.
+func (s *screen) output(o *agent.Output) {
+	if !s.note.tty {
+		return
+	}
+	for line := range strings.Lines(o.Text) {
+		if s.lines[o.Call]++; s.lines[o.Call] > outputLines {
+			return
+		}
+		line = "  " + oneLine(line, 200)
+		if s.lines[o.Call] == outputLines {
+			line = "  " + s.note.style.ellipsis()
+		}
+		s.line(s.note.style.dim(line))
+	}
+}
+
+func (s *screen) entry(e *transcript.Entry) {
+	switch b := e.Body.(type) {
+	case *transcript.RequestSent:
+		s.said = nil
+		if s.verbose {
+			s.line(s.note.style.dim("request " + string(b.Request) + " to " + oneLine(b.Route, 0)))
+		}
+	case *transcript.RequestEnded:
+		if b.Outcome == "broken" {
+			s.line(s.note.style.bad("request failed: " + oneLine(b.Error, 0)))
+		}
+	case *transcript.Answer:
+		s.lineStart()
+		s.part = ""
+		for _, c := range b.Calls() {
+			s.args[c.ID], s.names[c.ID], s.lines[c.ID] = c.Args, summary(c), 0
+		}
+	case *transcript.ToolStarted:
+		if b.Summary != "" {
+			s.names[b.Call] = b.Summary
+		}
+		if s.note.tty {
+			s.lineStart()
+			s.write(s.note, s.note.style.dot()+" "+s.name(b.Call, b.Name))
+			s.note.midLine = true
+			s.open = b.Call
+		}
+	case *transcript.ToolSettled:
+		s.settled(b)
+	}
+}
+
+func (s *screen) settled(b *transcript.ToolSettled) {
+	state := s.note.style.state(b.State) + because(b.Cause)
+	if s.open == b.Call && s.note.midLine {
+		s.write(s.note, " "+s.note.style.dim(s.note.style.ellipsis())+" "+state+"\n")
+		s.note.midLine, s.open = false, ""
+		return
+	}
+	s.line(s.note.style.dot() + " " + s.name(b.Call, b.Name) + ": " + state)
+}
+
+// name is a call in one line.
+func (s *screen) name(call transcript.CallID, tool string) string {
+	if name := oneLine(s.names[call], 160); name != "" {
+		return name
+	}
+	return oneLine(tool, 40)
+}
+
+// summary is a call in the words of its tool; "" when there is no such tool.
+func summary(c transcript.Call) string {
+	all := tools.All()
+	i := slices.IndexFunc(all, func(t tools.Tool) bool { return t.Name == c.Name })
+	if i < 0 {
+		return ""
+	}
+	return all[i].Summary(json.RawMessage(c.Args))
+}
+
+// state is a tool's fate in words.
+func (s style) state(state transcript.ToolState) string {
+	switch word := strings.ReplaceAll(string(state), "_", " "); state {
+	case transcript.ToolDone:
+		return s.dim(word)
+	case transcript.ToolFailed, transcript.ToolUnknown:
+		return s.bad(word)
+	default:
+		return s.warn(word)
+	}
+}
+
+// say writes a line of fermata's own.
+func (s *screen) say(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.line(text)
+}
+
+// finish ends the line that the cursor is in.
+func (s *screen) finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lineStart()
+}
+
+// argument is what else a call was given than a path or a command, as far as it fits: for the one who decides. It is ""
+// when there is nothing.
+func (s *screen) argument(call transcript.CallID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var fields map[string]any
+	if json.Unmarshal([]byte(s.args[call]), &fields) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		text, ok := fields[name].(string)
+		if !ok || name == "path" || name == "command" || text == "" {
+			continue
+		}
+		lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+		fmt.Fprintf(&b, "%s:\n", name)
+		for i, line := range lines {
+			if i == argumentLines {
+				fmt.Fprintf(&b, "  %s %d more lines\n", s.note.style.ellipsis(), len(lines)-i)
+				break
+			}
+			b.WriteString("  " + clip(line, 160) + "\n")
+		}
+	}
+	return b.String()
+}
+
+// shown is what the last answer said so far.
+func (s *screen) shown() (text, reasoning string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.said == nil {
+		return "", ""
+	}
+	return s.said[transcript.PartText].String(), s.said[transcript.PartReasoning].String()
+}
+
+// line writes a whole line of notes.
+func (s *screen) line(text string) {
+	s.lineStart()
+	s.write(s.note, text+"\n")
+}
+
+// lineStart brings both outputs to the start of a line.
+func (s *screen) lineStart() {
+	for _, to := range []*sink{s.text, s.note} {
+		if to.midLine {
+			s.write(to, "\n")
+			to.midLine = false
+		}
+	}
+	s.open = ""
+}
+
+// write remembers the first failure, which means that nobody reads any more.
+func (s *screen) write(to *sink, text string) {
+	if s.err != nil {
+		return
+	}
+	if _, err := io.WriteString(to.w, text); err != nil {
+		s.err = err
+		if s.lost != nil {
+			s.lost()
+		}
+	}
+}

@@ -1,0 +1,180 @@
+// Package lsp is fermata's LSP face: the standard methods, for clients that know nothing of fermata, and the fermata/*
+// methods of rpc/wire. Both are views of one [agent.Agent]; nothing of a conversation is kept here that the log could not
+// rebuild. It promises the order of semantics.md on the wire: requests take effect in the order in which they were sent
+// (S2), and all events of a turn are written before the replies to its start and its stop (S4).
+//
+// [Serve] runs one client. One goroutine reads messages; it applies document changes and registers turns and stops, and
+// never waits for a turn or for the client. Each request then goes on in a goroutine of its own, and each followed
+// session has one that writes its events. When the client is gone its turns are stopped with [agent.ErrClientGone].
+package lsp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.lsp.dev/jsonrpc2"
+
+	"fermata/agent"
+	"fermata/rpc"
+	"fermata/transcript"
+)
+
+// ErrNoShutdown is returned by [Serve] when the client ended without the shutdown request: the exit status is then 1.
+var ErrNoShutdown = errors.New("the client went without a shutdown request")
+
+// endDeadline is how long the end of all turns may take once the client is gone.
+const endDeadline = 4500 * time.Millisecond
+
+// Options say what to serve. Open and StateDir are required.
+type Options struct {
+	// Version is told in serverInfo.
+	Version string
+	// Open makes the agent for a client, and the store it uses. It is called once, at once and in the background, so that
+	// initialize need not wait for the database. Serve closes the agent; the store is the caller's to close after Serve.
+	Open func(ctx context.Context, c agent.Client) (*agent.Agent, *transcript.Store, error)
+	// StateDir is the folder for files that editors open: transcripts, model inputs, prompts. It is made when needed.
+	StateDir string
+	// MaxMessage is the length of the longest message in bytes; 0 means rpc.DefaultMaxMessage.
+	MaxMessage int64
+	// Log is nil for none. It must not be what the client reads.
+	Log *slog.Logger
+}
+
+// server is one client's connection.
+type server struct {
+	o      Options
+	log    *slog.Logger
+	stream *rpc.Stream
+	conn   jsonrpc2.Conn
+
+	ctx  context.Context         // ends when the client is gone or leaves
+	end  context.CancelCauseFunc // of ctx
+	life context.Context         // ends later, when all turns have ended and Serve is about to return
+
+	back struct { // valid after ready is closed
+		ready chan struct{}
+		agent *agent.Agent
+		store *transcript.Store
+		err   error
+	}
+	closing sync.Once // of the agent
+
+	calls  rpc.Calls
+	work   sync.WaitGroup // every goroutine that is not the reader's
+	client client         // set by initialize
+	phase  phase          // the reading goroutine's
+	left   chan struct{}  // closed by exit
+
+	folders folders
+	docs    documents
+	pumps   pumps
+	views   views
+	lenses  refresher
+	prompts prompts
+	models  models
+}
+
+// Serve serves the client at in and out until it leaves, its input ends or ctx does. Running turns are then stopped and
+// committed. It returns nil when the client left in order, else [ErrNoShutdown] or the cause of ctx.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	s := &server{o: o, log: o.Log, left: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
+	s.life = life
+	s.ctx, s.end = context.WithCancelCause(life)
+	s.back.ready = make(chan struct{})
+	s.stream = rpc.NewStream(in, out, rpc.StreamOptions{MaxMessage: o.MaxMessage, Hangup: s.hangup})
+	s.conn = jsonrpc2.NewConn(s.stream)
+	s.lenses.kick = make(chan struct{}, 1)
+
+	s.work.Go(s.open)                                                   // ends with Open
+	s.work.Go(s.refreshLenses)                                          // ends with life
+	defer context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })() // a signal
+	s.conn.Go(s.life, s.handle)                                         // ends with the input
+
+	select {
+	case <-s.left:
+	case <-s.ctx.Done():
+	}
+	s.finish(agent.ErrClientGone)
+	endLife()
+	_ = s.stream.Close() // the reader ends; nothing is left to read
+	s.wait(time.Second)
+	switch cause := context.Cause(ctx); {
+	case s.phase.shutdown():
+		return nil
+	case cause != nil:
+		return cause
+	}
+	return ErrNoShutdown
+}
+
+// open makes the agent.
+func (s *server) open() {
+	s.back.agent, s.back.store, s.back.err = s.o.Open(s.ctx, s)
+	close(s.back.ready)
+}
+
+// backend is the agent and its store, once they are there.
+func (s *server) backend(ctx context.Context) (*agent.Agent, *transcript.Store, error) {
+	select {
+	case <-s.back.ready:
+		return s.back.agent, s.back.store, s.back.err
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// hangup is what happens when the client is gone. It returns when all turns have ended and their replies are written, as
+// far as anybody reads them.
+func (s *server) hangup(err error) {
+	if _, broken := errors.AsType[*rpc.OutputError](err); broken {
+		s.log.Info("the client hung up", "err", err)
+		s.end(agent.ErrClientGone)
+		return
+	}
+	s.finish(agent.ErrClientGone)
+}
+
+// finish ends all turns, then all requests.
+func (s *server) finish(cause error) {
+	s.end(cause)
+	ctx, cancel := s.deadline()
+	defer cancel()
+	s.closeAgent(ctx, cause)
+	s.calls.Idle(ctx)
+}
+
+// deadline makes a context for what must be done although the client is gone.
+func (s *server) deadline() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(s.life, endDeadline)
+}
+
+// closeAgent stops every turn and waits for their ends. Only the first cause counts.
+func (s *server) closeAgent(ctx context.Context, cause error) {
+	s.closing.Do(func() {
+		a, _, err := s.backend(ctx)
+		if err != nil {
+			return // nothing was opened, so nothing runs
+		}
+		if err := a.Close(ctx, cause); err != nil {
+			s.log.Error("close the agent", "err", err)
+		}
+	})
+}
+
+// wait waits for all goroutines, but not for ever: one may be writing to a client that does not read.
+func (s *server) wait(atMost time.Duration) {
+	done := make(chan struct{})
+	go func() { s.work.Wait(); close(done) }() // ends with the last of them
+	select {
+	case <-done:
+	case <-time.After(atMost):
+	}
+}

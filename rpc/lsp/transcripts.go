@@ -1,0 +1,134 @@
+package lsp
+
+import (
+	"bytes"
+	"context"
+	"unicode/utf8"
+
+	"fermata/rpc"
+	"fermata/rpc/wire"
+	"fermata/transcript"
+)
+
+func (s *server) transcriptRender(ctx context.Context, p wire.TranscriptRenderParams) (any, error) {
+	if p.Format == "" {
+		p.Format = "markdown"
+	}
+	if p.Format != "markdown" && p.Format != "json" {
+		return nil, rpc.BadParam("format", `expected "markdown" or "json", got %q`, p.Format)
+	}
+	id, err := s.session(ctx, p.Session)
+	if err != nil {
+		return nil, err
+	}
+	text, lines, err := s.render(ctx, id, p.Format)
+	if err != nil {
+		return nil, rpc.About(id, err)
+	}
+	r := wire.TranscriptRenderResult{Session: id, Format: p.Format, Text: string(text), Lines: make([]wire.LineRef, 0, len(lines))}
+	for _, l := range lines {
+		r.Lines = append(r.Lines, wire.LineRef{Line: l.Line, Seq: l.Seq})
+	}
+	return r, nil
+}
+
+// render is a session as markdown or as one entry of JSON a line.
+func (s *server) render(ctx context.Context, id transcript.SessionID, format string) ([]byte, []transcript.LineRef, error) {
+	_, store, err := s.backend(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	entries, err := store.Entries(ctx, id, 0, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var b bytes.Buffer
+	if format == "json" {
+		var lines []transcript.LineRef
+		for i, e := range entries {
+			lines = append(lines, transcript.LineRef{Line: i + 1, Seq: e.Seq})
+			b.WriteByte('{')
+			b.Write(appendEntry(nil, e))
+			b.WriteString("}\n")
+		}
+		return b.Bytes(), lines, nil
+	}
+	info, err := store.Session(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	lines, err := transcript.Markdown(&b, info, entries)
+	return b.Bytes(), lines, err
+}
+
+func (s *server) requestList(ctx context.Context, p wire.RequestListParams) (any, error) {
+	id, err := s.session(ctx, p.Session)
+	if err != nil {
+		return nil, err
+	}
+	_, store, err := s.backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	infos, err := store.Requests(ctx, id)
+	if err != nil {
+		return nil, rpc.About(id, err)
+	}
+	r := wire.RequestListResult{Session: id, Requests: make([]wire.Request, 0, len(infos))}
+	for _, i := range infos {
+		r.Requests = append(r.Requests, requestInfo(i))
+	}
+	return r, nil
+}
+
+func (s *server) requestInput(ctx context.Context, p wire.RequestInputParams) (any, error) {
+	in, err := s.input(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	r := wire.RequestInputResult{
+		Request: requestInfo(in.Info), Bytes: int64(len(in.Body)), SHA256: in.SHA256, Verified: in.Verified,
+		Parts: make([]wire.InputPart, 0, len(in.Parts)), Previous: in.Previous, SharedPrefix: in.SharedPrefix,
+	}
+	if utf8.Valid(in.Body) {
+		body := string(in.Body)
+		r.Body = &body
+	} else {
+		r.BodyBase64 = in.Body
+	}
+	for _, p := range in.Parts {
+		r.Parts = append(r.Parts, wire.InputPart{
+			Kind: p.Kind, Offset: p.Offset, Length: p.Length, Role: p.Role, Source: p.Source, Turn: p.Turn,
+		})
+	}
+	return r, nil
+}
+
+// input is the model input of the request that was named, else of the newest: of the session named, else of the session
+// used last.
+func (s *server) input(ctx context.Context, p wire.RequestInputParams) (*transcript.Input, error) {
+	_, store, err := s.backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	id := p.Request
+	if id == "" {
+		session, err := s.session(ctx, p.Session)
+		if err != nil {
+			return nil, err
+		}
+		if id, err = store.NewestRequest(ctx, session, ""); err != nil {
+			return nil, rpc.About(session, err)
+		}
+	}
+	in, err := store.Input(ctx, id)
+	return in, rpc.About(id, err)
+}
+
+func requestInfo(i transcript.RequestInfo) wire.Request {
+	return wire.Request{
+		Request: i.ID, Session: i.Session, Seq: i.Seq, Turn: i.Turn, Step: i.Step, Try: i.Try, Epoch: i.Epoch,
+		Messages: i.N, Bytes: i.Bytes, SHA256: i.SHA256, Route: i.Route, Model: i.Model, Dialect: i.Dialect, At: i.At,
+		Outcome: i.Outcome, Status: i.Status, Error: i.Error, Usage: i.Usage, FirstDeltaMillis: i.FirstDelta, Millis: i.Millis,
+	}
+}

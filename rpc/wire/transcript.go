@@ -1,0 +1,31 @@
+package wire
+
+import "fermata/transcript"
+
+// TranscriptRenderParams ask for a session as text.
+type TranscriptRenderParams struct {
+	// Session is its id. Absent: the one used last.
+	Session transcript.SessionID `json:"session,omitzero"`
+	// Format is "markdown" (also when absent) or "json": one entry a line.
+	Format string `json:"format,omitzero"`
+}
+
+// TranscriptRenderResult is a session as text.
+type TranscriptRenderResult struct {
+	// Session is its id.
+	Session transcript.SessionID `json:"session"`
+	// Format is that of Text.
+	Format string `json:"format"`
+	// Text is the session.
+	Text string `json:"text"`
+	// Lines say from which entry the lines of Text come.
+	Lines []LineRef `json:"lines"`
+}
+
+// LineRef says that a line of a text, and those after it up to the next LineRef, come from an entry.
+type LineRef struct {
+	// Line is the line of the text, from 1.
+	Line int `json:"line"`
+	// Seq is the number of the entry.
+	Seq int64 `json:"seq"`
+}

@@ -1,0 +1,68 @@
+// Package wire is the fermata/* protocol: every method, param, result and event, documented once. JSON Schema and the
+// TypeScript types of the editors are made from it. It holds data only: what the methods do is in rpc/lsp.
+//
+// Names are camelCase, but for the bodies of entries, which are as the log holds them. Fields marked omitzero may be
+// absent; so may the params of a method as a whole when all of its fields may. Members that are not listed here are
+// ignored. Times are RFC 3339 in UTC; offsets and lengths are bytes of UTF-8.
+package wire
+
+import "reflect"
+
+// Protocol is the version of the protocol, told in capabilities.experimental.fermata of both sides. It changes when an
+// old client could not work with a new daemon.
+const Protocol = 1
+
+// Capability is what both sides put under capabilities.experimental.fermata.
+type Capability struct {
+	// Protocol is the version that is spoken.
+	Protocol int `json:"protocol"`
+}
+
+// The methods. All but Permission go from the client to the daemon, Event is a notification to the client.
+const (
+	SessionNew       = "fermata/session/new"
+	SessionList      = "fermata/session/list"
+	SessionOpen      = "fermata/session/open"
+	TurnStart        = "fermata/turn/start"
+	TurnStop         = "fermata/turn/stop"
+	TurnRedirect     = "fermata/turn/redirect"
+	TranscriptRender = "fermata/transcript/render"
+	RequestList      = "fermata/request/list"
+	RequestInput     = "fermata/request/input"
+	Permission       = "fermata/permission"
+	Event            = "fermata/event"
+)
+
+// Method is one line of the protocol.
+type Method struct {
+	// Name is the method as it is sent.
+	Name string
+	// FromDaemon says that the daemon sends it and the client answers, if it is a request.
+	FromDaemon bool
+	// Params and Result are the types; Result is nil for a notification.
+	Params, Result reflect.Type
+}
+
+// Methods is the whole protocol, in the order of its documentation. An event's params are one of Events.
+var Methods = []Method{
+	{SessionNew, false, reflect.TypeFor[SessionNewParams](), reflect.TypeFor[Session]()},
+	{SessionList, false, reflect.TypeFor[SessionListParams](), reflect.TypeFor[SessionListResult]()},
+	{SessionOpen, false, reflect.TypeFor[SessionOpenParams](), reflect.TypeFor[SessionOpenResult]()},
+	{TurnStart, false, reflect.TypeFor[TurnStartParams](), reflect.TypeFor[TurnResult]()},
+	{TurnStop, false, reflect.TypeFor[TurnStopParams](), reflect.TypeFor[TurnResult]()},
+	{TurnRedirect, false, reflect.TypeFor[TurnRedirectParams](), reflect.TypeFor[TurnResult]()},
+	{TranscriptRender, false, reflect.TypeFor[TranscriptRenderParams](), reflect.TypeFor[TranscriptRenderResult]()},
+	{RequestList, false, reflect.TypeFor[RequestListParams](), reflect.TypeFor[RequestListResult]()},
+	{RequestInput, false, reflect.TypeFor[RequestInputParams](), reflect.TypeFor[RequestInputResult]()},
+	{Permission, true, reflect.TypeFor[PermissionParams](), reflect.TypeFor[PermissionResult]()},
+	{Event, true, reflect.TypeFor[EntryEvent](), nil},
+}
+
+// Events are the params that a fermata/event can have. All hold session and kind.
+var Events = []reflect.Type{
+	reflect.TypeFor[EntryEvent](),
+	reflect.TypeFor[DeltaEvent](),
+	reflect.TypeFor[OutputEvent](),
+	reflect.TypeFor[RetractedEvent](),
+	reflect.TypeFor[StoppingEvent](),
+}

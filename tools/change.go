@@ -1,0 +1,106 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+
+	"fermata/tools/workspace"
+)
+
+// Bounds of what the model is shown of a change.
+const (
+	diffInput = 1 << 20 // bytes of a file up to which a diff is made
+	diffBytes = 4 << 10 // of the diff shown
+)
+
+// change replaces old by after: the one way in which a tool changes a file. Invariant: Intent has succeeded before the
+// file is touched (C3). Tested by TestIntentComesBeforeTheChange.
+func change(ctx context.Context, env Env, tool string, old workspace.File, after []byte) Result {
+	name := workspace.Show(old.Path)
+	if err := env.Workspace.CheckWrite(old); err != nil {
+		return failf("%s: %v", tool, err)
+	}
+	c := Change{Path: old.Path, Before: old.Content, After: after, Buffer: old.Buffer}
+	if err := env.Intent(ctx, c); err != nil {
+		if ctx.Err() != nil {
+			return Result{State: Stopped, Output: "stopped before " + name + " was changed"}
+		}
+		return failf("%s: %s was not changed, because the change could not be recorded first: %v", tool, name, err)
+	}
+	err := env.Workspace.Write(ctx, old, after)
+	if err == nil {
+		return done(describeChange(old, after))
+	}
+	// What was changed is told by what is there now, not by the error: an editor can fail after it acted.
+	now, readErr := env.Workspace.ReadOrNew(old.Path)
+	switch {
+	case readErr == nil && now.Exists() && bytes.Equal(now.Content, after):
+		return done(describeChange(old, after))
+	case ctx.Err() != nil && readErr == nil && bytes.Equal(now.Content, old.Content) && now.Exists() == old.Exists():
+		return Result{State: Stopped, Output: "stopped before " + name + " was changed"}
+	}
+	return failf("%s: %v", tool, err)
+}
+
+// describeChange is what the model reads of a change that was made.
+func describeChange(old workspace.File, after []byte) string {
+	name := workspace.Show(old.Path)
+	where := ""
+	if old.Buffer {
+		where = " in the editor, where it is open; it is not saved to disk yet"
+	}
+	if !old.Exists() {
+		return fmt.Sprintf("created %s (%s)%s", name, plural(countLines(after), "line"), where)
+	}
+	if len(old.Content) > diffInput || len(after) > diffInput {
+		return fmt.Sprintf("changed %s%s: %d bytes before, %d after", name, where, len(old.Content), len(after))
+	}
+	text, added, removed := lineDiff(old.Content, after)
+	head := fmt.Sprintf("changed %s%s: +%d -%d lines", name, where, added, removed)
+	if text == "" {
+		return head
+	}
+	return head + "\n" + text
+}
+
+// lineDiff is a unified diff without its header, bounded, and the numbers of lines it adds and removes.
+func lineDiff(before, after []byte) (text string, added, removed int) {
+	plain := func(b []byte) []byte {
+		_, b = workspace.CutBOM(b)
+		b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
+		return bytes.ToValidUTF8(bytes.ReplaceAll(b, []byte{0}, []byte{0xFF}), []byte("\uFFFD"))
+	}
+	d := string(diff.Diff("a", plain(before), "b", plain(after)))
+	var out strings.Builder
+	cut := false
+	for l := range strings.SplitAfterSeq(d, "\n") {
+		switch {
+		case l == "", strings.HasPrefix(l, "diff "), strings.HasPrefix(l, "--- a"), strings.HasPrefix(l, "+++ b"):
+			continue
+		case l[0] == '+':
+			added++
+		case l[0] == '-':
+			removed++
+		}
+		if cut = cut || out.Len()+len(l) > diffBytes; !cut {
+			out.WriteString(l)
+		}
+	}
+	text = strings.TrimSuffix(out.String(), "\n")
+	if cut {
+		text += "\n(the diff goes on)"
+	}
+	return text, added, removed
+}
+
+func countLines(text []byte) int {
+	n := bytes.Count(text, []byte("\n"))
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		n++
+	}
+	return n
+}

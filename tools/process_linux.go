@@ -1,0 +1,56 @@
+package tools
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// endTagged kills the processes that carry tag in their environment: those that a command put in a session of their own.
+// A process that also cleared its environment is not found. A descriptor of the process is taken before its environment
+// is read, so that the signal cannot reach another one that got its number.
+func endTagged(tag string) {
+	for range 10 { // a killed one may have forked just before
+		if !endTaggedOnce(tag) {
+			return
+		}
+	}
+}
+
+func endTaggedOnce(tag string) (found bool) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return false
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, n := range names {
+		pid, err := strconv.Atoi(n)
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // fails for other users' processes
+		if err == nil && hasVariable(env, tag) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil {
+			found = true
+			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(reapTime.Milliseconds())) // until it is dead
+		}
+		unix.Close(fd)
+	}
+	return found
+}
+
+func hasVariable(environ []byte, kv string) bool {
+	for v := range bytes.SplitSeq(environ, []byte{0}) {
+		if string(v) == kv {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,71 @@
+//go:build unix
+
+package tools
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"fermata/tools/workspace"
+)
+
+const argBytes = 96 << 10 // of file names in the arguments of one program
+
+// shellCommand is the system's own shell, whatever PATH says.
+func shellCommand(w *workspace.Workspace, text string) (*exec.Cmd, error) {
+	const sh = "/bin/sh"
+	if err := trusted(w, sh); err != nil {
+		return nil, err
+	}
+	return exec.Command(sh, "-c", text), nil
+}
+
+// ownGroup gives cmd a session, and so a process group, of its own: signals reach all of it and no one else, and no
+// terminal is left to it to ask for a password.
+func ownGroup(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// group is a process with its descendants.
+type group struct {
+	id  int
+	tag string
+}
+
+func groupOf(p *os.Process, tag string) *group { return &group{p.Pid, tag} }
+
+func (g *group) close() {}
+
+// end asks the group to end, kills what is left of it after grace, and then kills descendants that left the group. It
+// returns at once when there is nothing left to end. The caller must be waiting for the group's first process meanwhile.
+func (g *group) end(grace time.Duration) {
+	if g.signal(syscall.SIGTERM) && !g.gone(grace) {
+		g.signal(syscall.SIGKILL)
+		g.gone(reapTime)
+	}
+	endTagged(g.tag)
+}
+
+// signal reports whether there was a process to get it.
+func (g *group) signal(s syscall.Signal) bool { return syscall.Kill(-g.id, s) == nil }
+
+// gone waits until the group is empty, at most for d.
+func (g *group) gone(d time.Duration) bool {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if !g.signal(0) {
+			return true
+		}
+	}
+	return false
+}
+
+// exitStatus is the status as a shell gives it, and the name of the signal that ended the process, if one did.
+func exitStatus(ps *os.ProcessState) (code int, signal string) {
+	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal()), ws.Signal().String()
+	}
+	return ps.ExitCode(), ""
+}

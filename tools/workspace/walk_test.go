@@ -1,0 +1,118 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func walk(t *testing.T, w *Workspace, dir string) (names []string) {
+	t.Helper()
+	err := w.WalkFiles(t.Context(), dir, func(name string) error {
+		names = append(names, name)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+const ignoring = `
+-- .gitignore --
+# a comment
+*.log
+!keep.log
+/build
+node_modules/
+docs/*.html
+**/tmp/**
+a/**/z
+\#odd
+spaced\ 
+curly{x}
+[Tt]humbs.db
+-- .git/config --
+-- .github/ci.yml --
+-- x.log --
+-- keep.log --
+-- build/out --
+-- sub/build/out --
+-- node_modules/m/index.js --
+-- sub/node_modules/m.js --
+-- sub/deep/node_modules --
+-- docs/a.html --
+-- docs/sub/a.html --
+-- q/tmp/x --
+-- a/z --
+-- a/b/c/z --
+-- #odd --
+-- curly{x} --
+-- curlyx --
+-- thumbs.db --
+-- sub/.gitignore --
+!x.log
+/only-here
+keep.log
+-- sub/x.log --
+-- sub/keep.log --
+-- sub/only-here --
+-- sub/deep/only-here --
+-- sub/deep/.gitignore --
+!keep.log
+-- sub/deep/keep.log --
+`
+
+func TestAWalkHonoursGitignore(t *testing.T) {
+	w := tree(t, ignoring, nil)
+	for dir, want := range map[string][]string{
+		".": {".github/ci.yml", ".gitignore", "curlyx", "docs/sub/a.html", "keep.log",
+			"sub/.gitignore", "sub/build/out", "sub/deep/.gitignore", "sub/deep/keep.log", "sub/deep/node_modules",
+			"sub/deep/only-here", "sub/x.log"},
+		"sub":            {"sub/.gitignore", "sub/build/out", "sub/deep/.gitignore", "sub/deep/keep.log", "sub/deep/node_modules", "sub/deep/only-here", "sub/x.log"},
+		"sub/deep":       {"sub/deep/.gitignore", "sub/deep/keep.log", "sub/deep/node_modules", "sub/deep/only-here"},
+		"node_modules":   {"node_modules/m/index.js"}, // asked for by name
+		"./node_modules": {"node_modules/m/index.js"},
+	} {
+		if got := walk(t, w, dir); !slices.Equal(got, want) {
+			t.Errorf("%s:\n got %q\nwant %q", dir, got, want)
+		}
+	}
+}
+
+func TestAWalkLeavesOutLinksAndStrangeNames(t *testing.T) {
+	w := tree(t, "-- d/f --\n", nil)
+	link(t, "d", filepath.Join(w.Root(), "dirlink"))
+	link(t, "d/f", filepath.Join(w.Root(), "filelink"))
+	link(t, "..", filepath.Join(w.Root(), "d", "up"))
+	if err := os.WriteFile(filepath.Join(w.Root(), "bad\xff"), nil, 0o666); err != nil {
+		t.Logf("this file system takes only UTF-8 names: %v", err)
+	}
+	if got := walk(t, w, "."); !slices.Equal(got, []string{"d/f"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAWalkEndsWhenAsked(t *testing.T) {
+	w := tree(t, "-- a --\n-- b --\n-- c --\n", nil)
+	n := 0
+	count := func(err error) func(string) error {
+		return func(string) error { n++; return err }
+	}
+	if err := w.WalkFiles(t.Context(), ".", count(fs.SkipAll)); err != nil || n != 1 {
+		t.Errorf("SkipAll: %v after %d", err, n)
+	}
+	broken := errors.New("broken")
+	if err := w.WalkFiles(t.Context(), ".", count(broken)); !errors.Is(err, broken) {
+		t.Errorf("an error of f: %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(broken)
+	if err := w.WalkFiles(ctx, ".", count(nil)); !errors.Is(err, broken) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

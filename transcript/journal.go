@@ -1,0 +1,116 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+)
+
+// Journal records a delta of a running answer. When it returns the delta is committed, and may be shown (C1). It is called
+// for every delta, so it is one prepared statement and takes no context: there is nothing to wait for but the lock. The
+// rows live until [Log.Conclude] or [Log.Repair] has made an entry of them. turn and step are there for the reader of the
+// call; the request says both. Errors: [ErrLeaseLost], and those of a write.
+//
+// Invariant: what a client was shown is in the journal or in an answer (TestWhatWasJournalledIsInTheRepairedAnswer).
+func (l *Log) Journal(req RequestID, turn TurnID, step int, part PartType, text string) error {
+	const op = "journal"
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.st.w
+	if w == nil {
+		return l.st.fail(op, errReadOnlyStore)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	owner := "" // of a log without a lease: nobody is in its way
+	if l.leased {
+		owner = l.st.opt.Owner
+	}
+	t := &tx{w}
+	n, err := t.exec(`INSERT INTO journal (sid, request, n, part, text)
+		SELECT ?1, ?2, (SELECT coalesce(max(n), 0) + 1 FROM journal WHERE sid = ?1 AND request = ?2), ?3, ?4
+		WHERE ?5 = '' OR NOT EXISTS (SELECT 1 FROM lease WHERE sid = ?1 AND owner <> ?5)`,
+		l.sid, string(req), string(part), text, owner)
+	if err == nil && n == 0 {
+		err = ErrLeaseLost
+	}
+	return l.st.fail(op, err)
+}
+
+// journalled joins the journal of a request into the parts of an answer, in order.
+func (t *tx) journalled(sid int64, req RequestID) ([]Part, error) {
+	rows, err := t.rows(`SELECT part, text FROM journal WHERE sid = ? AND request = ? ORDER BY n`, sid, string(req))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var parts []Part
+	for rows.Next() {
+		var p Part
+		if err := rows.Scan(&p.Type, &p.Text); err != nil {
+			return nil, err
+		}
+		if last := len(parts) - 1; last >= 0 && parts[last].Type == p.Type {
+			parts[last].Text += p.Text
+		} else {
+			parts = append(parts, p)
+		}
+	}
+	return parts, rows.Err()
+}
+
+func (t *tx) clearJournal(sid int64, req RequestID) error {
+	_, err := t.exec(`DELETE FROM journal WHERE sid = ? AND request = ?`, sid, string(req))
+	return err
+}
+
+// Conclusion is the end of a request and all that is decided with it.
+type Conclusion struct {
+	Ended     RequestEnded
+	Answer    *Answer        // nil: nothing was said (S6)
+	Checked   bool           // the answer has checks: they admit it later, in an entry of their own (K1)
+	Receipts  []*ToolSettled // of calls that will not run
+	TurnEnded *TurnEnded     // nil: the turn goes on
+}
+
+// Conclude appends the second half of an exchange in one transaction: request.ended, the answer, its admission by rule (P5:
+// complete and stopped answers are admitted, broken ones withheld), receipts, turn.ended; and it empties the request's
+// journal. It is the only way to end a request, but for [Log.Repair], so a half-recorded exchange cannot be expressed.
+// Errors are those of [Log.Append].
+func (l *Log) Conclude(ctx context.Context, c Conclusion) ([]Entry, error) {
+	const op = "conclude request"
+	if c.Ended.Request == "" {
+		return nil, fmt.Errorf("%s: no request", op)
+	}
+	if a := c.Answer; a != nil {
+		if a.Request != c.Ended.Request {
+			return nil, fmt.Errorf("%s: the answer is of %s, not of %s", op, a.Request, c.Ended.Request)
+		}
+		// Invariant: an answer that was cut holds no call (S5; TestACutAnswerHoldsNoCall).
+		if a.State != Complete && len(a.Calls()) > 0 {
+			return nil, fmt.Errorf("%s: a %s answer holds a call", op, a.State)
+		}
+	}
+	return l.write(ctx, op, func(t *tx, h *head) ([]Entry, error) { return t.conclude(h, c) })
+}
+
+func (t *tx) conclude(h *head, c Conclusion) ([]Entry, error) {
+	bodies := []Body{&c.Ended}
+	if a := c.Answer; a != nil {
+		bodies = append(bodies, a)
+		if !c.Checked {
+			// The answer's own seq is two behind: request.ended stands before it.
+			bodies = append(bodies, &Admission{Turn: a.Turn, Step: a.Step, Answer: h.seq + 2, Admitted: a.State != Broken, By: "rule"})
+		}
+	}
+	for _, r := range c.Receipts {
+		bodies = append(bodies, r)
+	}
+	if c.TurnEnded != nil {
+		bodies = append(bodies, c.TurnEnded)
+	}
+	out, err := t.append(h, bodies...)
+	if err != nil {
+		return nil, err
+	}
+	return out, t.clearJournal(h.sid, c.Ended.Request)
+}

@@ -1,0 +1,237 @@
+package transcript
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// Options say how to open a store. The zero value is right for a daemon.
+type Options struct {
+	BusyTimeout time.Duration // how long a write waits for another process; 0 means 15 s
+	Power       bool          // durability = "power": every commit survives a power loss (C6)
+	ReadOnly    bool          // nothing is created or written; every write is an [ErrReadOnly]
+	Version     string        // of fermata, for error messages
+	Owner       string        // who takes leases (C4); "" means a name made of the process id and a random number
+}
+
+// Store is an open database. It may be used from any goroutine, until Close.
+type Store struct {
+	path  string
+	opt   Options
+	w     *writer // nil when read-only
+	reads *sql.DB
+}
+
+// Each page cache is small on purpose: the process holds one per connection, and a session is read in order, once.
+const (
+	writerCache = 4 << 10 // KiB
+	readerCache = 2 << 10 // KiB
+	readers     = 3
+
+	// The write-ahead log is folded into the file every walPages pages. Fewer would make more of the commits wait for the
+	// disk, more would leave a larger file beside the database.
+	walPages = 512
+	walLimit = 2 << 20 // bytes
+)
+
+// Open opens the database at path, and creates it, with its folder, unless o.ReadOnly. Both are for their owner only. A
+// database of an older version is brought up to date first. Errors are [ErrNewer] and [ErrNotDatabase], with the file
+// untouched, [ErrReadOnly], [ErrLocked], [ErrFull], [ErrIO], [ErrDamaged], or [fs.ErrNotExist] when o.ReadOnly.
+func Open(path string, o Options) (*Store, error) {
+	const op = "open transcript"
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, failAt(path, op, err)
+	}
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 15 * time.Second
+	}
+	if o.Owner == "" {
+		o.Owner = newOwner()
+	}
+	s := &Store{path: path, opt: o}
+	if err := s.prepareFile(); err != nil {
+		return nil, failAt(path, op, err)
+	}
+	if err := s.look(); err != nil {
+		return nil, failAt(path, op, err)
+	}
+	if err := s.connect(); err != nil {
+		s.disconnect()
+		return nil, failAt(path, op, err)
+	}
+	return s, nil
+}
+
+func newOwner() string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails
+	return "fermata-" + strconv.Itoa(os.Getpid()) + "-" + hex.EncodeToString(b[:])
+}
+
+// Path is the database's absolute path.
+func (s *Store) Path() string { return s.path }
+
+// Owner is the name under which this store takes leases.
+func (s *Store) Owner() string { return s.opt.Owner }
+
+// Close folds the write-ahead log into the file, unless another process is reading, and closes it. Logs and readers of
+// bodies must not be used any more. It is safe to close twice.
+func (s *Store) Close() error { return s.fail("close transcript", s.disconnect()) }
+
+func (s *Store) disconnect() error {
+	var errs []error
+	if s.reads != nil {
+		errs = append(errs, s.reads.Close())
+		s.reads = nil
+	}
+	if s.w != nil {
+		errs = append(errs, s.w.close())
+		s.w = nil
+	}
+	return errors.Join(errs...)
+}
+
+// prepareFile makes the folder and an empty file, so that neither is ever more readable than it should be.
+func (s *Store) prepareFile() error {
+	if s.opt.ReadOnly {
+		_, err := os.Stat(s.path)
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// look reads the file's header as plain bytes and refuses what is not ours, before SQLite gets to see the file: even
+// opening one can create and replay files beside it.
+func (s *Store) look() error {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var h [100]byte
+	switch n, err := io.ReadFull(f, h[:]); {
+	case err == io.EOF:
+		return nil // new
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("%w: %s has %d bytes (%s)", ErrNotDatabase, s.path, n, advice(ErrNotDatabase))
+	case err != nil:
+		return err
+	}
+	if string(h[:16]) != "SQLite format 3\x00" {
+		return fmt.Errorf("%w: %s (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
+	}
+	version := int(binary.BigEndian.Uint32(h[60:])) // https://www.sqlite.org/fileformat2.html#the_database_header
+	app := int(binary.BigEndian.Uint32(h[68:]))
+	if err := s.checkVersion(version, app); err != nil {
+		return err
+	}
+	// A migration folds the log into the file when it is done. Where a log is left all the same, ask SQLite what it says,
+	// through a connection that cannot write.
+	if fi, err := os.Stat(s.path + "-wal"); err != nil || fi.Size() == 0 {
+		return nil
+	}
+	db, err := sql.Open("sqlite", s.dsn("ro", readerCache))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	version, app, err = versionOf(context.Background(), db)
+	if err != nil {
+		return err
+	}
+	return s.checkVersion(version, app)
+}
+
+// connect opens the connections and migrates.
+func (s *Store) connect() error {
+	ctx := context.Background()
+	if !s.opt.ReadOnly {
+		w, err := openWriter(s.dsn("rw", writerCache))
+		if err != nil {
+			return err
+		}
+		s.w = w
+		if err := s.migrate(ctx); err != nil {
+			return err
+		}
+	}
+	open := func(mode string) error {
+		var err error
+		if s.reads, err = sql.Open("sqlite", s.dsn(mode, readerCache)); err != nil {
+			return err
+		}
+		s.reads.SetMaxOpenConns(readers)
+		s.reads.SetMaxIdleConns(readers)
+		if !s.opt.ReadOnly {
+			return nil // opened when first used
+		}
+		version, app, err := versionOf(ctx, s.reads)
+		if err != nil {
+			return err
+		}
+		if err := s.checkVersion(version, app); err != nil {
+			return err
+		}
+		if version < newestVersion() {
+			return fmt.Errorf("%s has version %d of %d: open it for writing once", s.path, version, newestVersion())
+		}
+		return nil
+	}
+	if !s.opt.ReadOnly {
+		return open("rw")
+	}
+	err := open("ro")
+	if _, walErr := os.Stat(s.path + "-wal"); classify(err) == ErrReadOnly && errors.Is(walErr, fs.ErrNotExist) {
+		// On read-only media SQLite can make no files for its locks, and nobody else can write either.
+		s.reads.Close()
+		err = open("immutable")
+	}
+	return err
+}
+
+// dsn is the data source name of one kind of connection; cache in KiB.
+func (s *Store) dsn(mode string, cache int) string {
+	q := url.Values{}
+	pragma := func(name string, v any) { q.Add("_pragma", fmt.Sprintf("%s(%v)", name, v)) }
+	pragma("busy_timeout", s.opt.BusyTimeout.Milliseconds())
+	pragma("cache_size", -cache)
+	q.Set("_error_rc", "1") // no "out of memory" in the text of an error that is something else
+	switch mode {
+	case "rw":
+		q.Set("mode", "rw")
+		pragma("foreign_keys", 1)
+		pragma("journal_mode", "WAL")
+		pragma("wal_autocheckpoint", walPages)
+		pragma("journal_size_limit", walLimit)
+		if s.opt.Power {
+			pragma("synchronous", "FULL")
+		} else {
+			pragma("synchronous", "NORMAL")
+		}
+	case "ro":
+		q.Set("mode", "ro")
+	case "immutable":
+		q.Set("immutable", "1")
+	}
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(s.path), RawQuery: q.Encode()}).String()
+}
