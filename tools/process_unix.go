@@ -26,7 +26,6 @@ func shellCommand(w *workspace.Workspace, text string) (*exec.Cmd, error) {
 // terminal is left to it to ask for a password.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
 // group is a process with its descendants.

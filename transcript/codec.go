@@ -139,7 +139,7 @@ const hexDigits = "0123456789abcdef"
 // encoding/json uses without HTML escaping; a byte that is not UTF-8 becomes \ufffd. Escaping is rune by rune: the escaped
 // form of a concatenation is the concatenation of the escaped forms.
 //
-// Invariant: entries and fragments are escaped by this function alone (guarded by TestTextIsEscapedTheSameEverywhere).
+// Invariant: entries and fragments are escaped by this function alone (guarded by FuzzTextIsEscapedTheSameEverywhere).
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0

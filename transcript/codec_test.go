@@ -52,7 +52,7 @@ func TestEveryFieldOfEveryEntryComesBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			back, err := decodeBody(b.Kind(), data)
-			if err != nil || !reflect.DeepEqual(back, b) {
+			if again, _ := encodeBody(back); err != nil || full && !reflect.DeepEqual(back, b) || !bytes.Equal(again, data) {
 				t.Errorf("%s: %s came back as %+v, %v", b.Kind(), data, back, err)
 			}
 		}
@@ -185,7 +185,7 @@ func TestAFragmentCopiesTheTextOfItsEntry(t *testing.T) {
 
 func TestPartsThatAreDamagedAreAnError(t *testing.T) {
 	for _, parts := range []string{``, `[`, `[]x`, `["a"`, `["a",]`, `[[1]]`, `[[0,99]]`, `[[-1,2]]`, `[[9,1]]`, `[[0,1,2]]`, `[[0,1,1,1]]`,
-		`[[0,9223372036854775807]]`, `[x]`, `["\x"]`, `["a""b"]`, `[[1,2,1]]`} {
+		`[[0,9223372036854775807]]`, `[x]`, `["\x"]`, `["a""b"]`, `[[1,1,1]]`} {
 		if got, err := appendParts(nil, []byte(parts), []byte(`a\"b`)); err == nil {
 			t.Errorf("%s gave %q", parts, got)
 		}

@@ -65,7 +65,7 @@ func makeParts(fragment, source []byte) ([]byte, error) {
 	literal(fragment[pos:])
 	parts = append(parts, ']')
 
-	// Invariant: bytes sent = bytes stored (TestAnyFragmentIsRebuiltByteForByte). Checked here, before anything is sent.
+	// Invariant: bytes sent = bytes stored (FuzzAnyFragmentIsRebuiltByteForByte). Checked here, before anything is sent.
 	back, err := appendParts(make([]byte, 0, len(fragment)), parts, source)
 	if err != nil || !bytes.Equal(back, fragment) {
 		return nil, errors.New("a fragment is not valid JSON text")

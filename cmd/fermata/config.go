@@ -116,7 +116,9 @@ type validator struct {
 }
 
 func (v *validator) add(line int, text string) {
-	v.found = append(v.found, problem{v.path, max(line, 1), text})
+	if p := (problem{v.path, max(line, 1), text}); !slices.Contains(v.found, p) {
+		v.found = append(v.found, p)
+	}
 }
 
 // at reports a problem of the value of a key.

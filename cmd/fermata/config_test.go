@@ -21,7 +21,7 @@ func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
 		{"dotted key", "limits.max_step = 3\n", `1: unknown key "max_step" in [limits] (did you mean "max_steps"?)`},
 		{"a key in the file", "[providers.deepseek]\nkey = \"sk-secret\"\n", `2: "key": a key does not belong in a file; name the variable that holds it (key_env = "…") or a program that prints it (key_command = ["…"])`},
 		{"an api_key in the file", "[providers.deepseek]\napi_key = \"sk-secret\"\n", `2: "api_key": a key does not belong in a file; name the variable that holds it (key_env = "…") or a program that prints it (key_command = ["…"])`},
-		{"not TOML", "model = \"deepseek/a\"\nlimits\n", `2: this is not TOML: expected = after a key, but the document ends there`},
+		{"not TOML", "model = \"deepseek/a\"\nlimits\n", `2: this is not TOML: expected '=' after key`},
 		{"a text where a number must be", "[limits]\nmax_steps = \"many\"\n", `2: limits.max_steps must be a whole number`},
 		{"a number where a text must be", "model = 3\n", `1: model must be a text in quotes`},
 		{"a text where a list must be", "[permissions]\nmode = \"ask\"\nallow = \"write_file\"\n", `3: permissions.allow must be a list of texts, like ["a", "b"]`},

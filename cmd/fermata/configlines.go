@@ -102,6 +102,12 @@ func (x lineIndex) children(table string) []string {
 
 // unknownKey is the message for a key that config does not have.
 func unknownKey(key []string) string {
+	for i := range key {
+		if fieldType(key[:i+1]) == nil {
+			key = key[:i+1] // a table that is unknown is, not what stands in it
+			break
+		}
+	}
 	last := key[len(key)-1]
 	valid := validKeys(key[:len(key)-1])
 	switch strings.ToLower(strings.ReplaceAll(last, "-", "_")) {

@@ -35,9 +35,10 @@ type screen struct {
 	open  transcript.CallID // the call whose line the cursor is at the end of
 	names map[transcript.CallID]string
 	args  map[transcript.CallID]string
-	lines map[transcript.CallID]int // lines of output shown
-	err   error                     // the first failure to write
-	lost  func()                    // called once when writing fails; may be nil
+	lines map[transcript.CallID]int                // lines of output shown
+	said  map[transcript.PartType]*strings.Builder // by the last answer
+	err   error                                    // the first failure to write
+	lost  func()                                   // called once when writing fails; may be nil
 }
 
 // sink is one output with what is known of its cursor.

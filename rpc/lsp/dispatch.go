@@ -34,11 +34,11 @@ func plain[P any](f func(s *server, ctx context.Context, p P) (any, error)) meth
 
 // requests are the methods that are answered. Every other one gets -32601.
 var requests = map[string]method{
-	"initialize":              initialize,
-	"shutdown":                shutdown,
+	"initialize":               initialize,
+	"shutdown":                 shutdown,
 	"workspace/executeCommand": executeCommand,
-	"textDocument/codeLens":   plain((*server).codeLens),
-	"textDocument/codeAction": plain((*server).codeAction),
+	"textDocument/codeLens":    plain((*server).codeLens),
+	"textDocument/codeAction":  plain((*server).codeAction),
 
 	wire.SessionNew:       sessionNew,
 	wire.SessionList:      plain((*server).sessionList),

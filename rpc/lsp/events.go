@@ -62,12 +62,14 @@ func (s *server) pump(sub *agent.Subscription) {
 			}
 			return
 		}
-		s.views.see(ev)
+		control := s.views.see(ev)
 		buf = appendEvent(buf[:0], ev)
 		if err := s.stream.Notify(wire.Event, buf); err != nil {
 			return // the stream has hung up
 		}
-		s.lenses.changed(s.client.refreshLenses)
+		if control && s.client.refreshLenses {
+			s.lenses.changed()
+		}
 		if cap(buf) > 1<<20 {
 			buf = nil
 		}

@@ -200,6 +200,12 @@ func (f *folders) first() string {
 	return f.paths[0]
 }
 
+func (f *folders) all() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.paths)
+}
+
 // of is the folder that a file lies in, the first one for any other.
 func (f *folders) of(path string) string {
 	f.mu.Lock()

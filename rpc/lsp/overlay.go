@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"go.lsp.dev/jsonrpc2"
@@ -20,27 +21,48 @@ const editDeadline = 5 * time.Second
 
 // overlay is the open documents below a root: the client's text is what tools read, and what they change.
 type overlay struct {
-	s    *server
-	root string
-	real string // root with links resolved
+	s     *server
+	names []string // the root's: as given, with links resolved, and as the client's folder
 }
 
 // Overlay gives the open documents below a root.
 func (s *server) Overlay(root string) workspace.Overlay {
-	o := &overlay{s: s, root: filepath.Clean(root), real: filepath.Clean(root)}
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		o.real = real
+	return &overlay{s: s, names: s.rootNames(root)}
+}
+
+// rootNames are the paths by which a client may call a root.
+func (s *server) rootNames(root string) []string {
+	if root == "" {
+		return nil
 	}
-	return o
+	names := []string{filepath.Clean(root)}
+	real := realPath(root)
+	for _, f := range append([]string{real}, s.folders.all()...) {
+		if realPath(f) == real && !slices.Contains(names, f) {
+			names = append(names, f)
+		}
+	}
+	return names
+}
+
+// within is the slash-separated path from a root that has several names.
+func within(names []string, path string) (rel string, ok bool) {
+	for _, n := range names {
+		if rel, ok := below(n, path); ok {
+			return rel, true
+		}
+	}
+	return "", false
 }
 
 // find is the document with a path from the root. Call it with the documents' lock held.
 func (o *overlay) find(path string) *document {
-	local := filepath.FromSlash(path)
-	if d := o.s.docs.byKey[filepath.Join(o.root, local)]; d != nil {
-		return d
+	for _, n := range o.names {
+		if d := o.s.docs.byKey[filepath.Join(n, filepath.FromSlash(path))]; d != nil {
+			return d
+		}
 	}
-	return o.s.docs.byKey[filepath.Join(o.real, local)]
+	return nil
 }
 
 // Paths are the open documents, in any order.
@@ -49,14 +71,7 @@ func (o *overlay) Paths() []string {
 	defer o.s.docs.mu.Unlock()
 	var paths []string
 	for _, d := range o.s.docs.byKey {
-		if d.path == "" {
-			continue
-		}
-		rel, ok := below(o.root, d.path)
-		if !ok {
-			rel, ok = below(o.real, d.path)
-		}
-		if ok {
+		if rel, ok := within(o.names, d.path); ok {
 			paths = append(paths, rel)
 		}
 	}

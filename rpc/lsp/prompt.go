@@ -2,7 +2,6 @@ package lsp
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -56,13 +55,14 @@ func (s *server) readPart(root string, p wire.PromptPart) (transcript.PromptPart
 		return transcript.PromptPart{}, err
 	}
 	name := path // of a document that is no file, its URI
-	if rel, ok := below(root, path); ok && root != "" {
+	rel, inside := within(s.rootNames(root), path)
+	if inside {
 		name = rel
 	}
 	out := transcript.PromptPart{Type: p.Type, Text: p.Text, Path: filepath.ToSlash(name)}
 	text := p.Text
 	if text == "" {
-		if text, err = s.readFile(root, p.URI, path); err != nil {
+		if text, err = s.readFile(root, rel, p.URI, path); err != nil {
 			return out, err
 		}
 	}
@@ -104,28 +104,29 @@ func partPath(root string, p wire.PromptPart) (string, error) {
 	return filepath.Join(root, local), nil
 }
 
-// readFile reads what a user named. A file outside of the workspace is only read as an open document.
-func (s *server) readFile(root, uri, path string) (string, error) {
+// readFile reads what a user named. A file outside of the workspace, with no path from the root, is only read as an open
+// document.
+func (s *server) readFile(root, rel, uri, path string) (string, error) {
 	if uri == "" {
 		uri = fileURI(path)
 	}
 	if d, ok := s.docs.get(uri); ok {
 		return d.text, nil
 	}
-	if root == "" {
-		return "", fmt.Errorf("%s is not open, and the session has no workspace", path)
+	if rel == "" {
+		return "", fmt.Errorf("%s is neither open in the editor nor in the session's workspace", path)
 	}
 	w, err := workspace.Open(root, s.Overlay(root))
 	if err != nil {
 		return "", err
 	}
 	defer w.Close()
-	f, err := w.Read(path)
+	f, err := w.Read(rel)
 	if err != nil {
 		return "", err
 	}
 	if ok, why := workspace.IsText(f.Content); !ok {
-		return "", &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("%s", why)}
+		return "", fmt.Errorf("%s cannot be read: %s", rel, why)
 	}
 	_, text := workspace.CutBOM(f.Content)
 	return string(text), nil

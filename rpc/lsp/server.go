@@ -76,6 +76,7 @@ type server struct {
 	lenses  refresher
 	prompts prompts
 	models  models
+	tokens  tokens
 }
 
 // Serve serves the client at in and out until it leaves, its input ends or ctx does. Running turns are then stopped and
@@ -93,10 +94,10 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s.conn = jsonrpc2.NewConn(s.stream)
 	s.lenses.kick = make(chan struct{}, 1)
 
-	s.work.Go(s.open)                                                   // ends with Open
-	s.work.Go(s.refreshLenses)                                          // ends with life
+	s.work.Go(s.open)                                                    // ends with Open
+	s.work.Go(s.refreshLenses)                                           // ends with life
 	defer context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })() // a signal
-	s.conn.Go(s.life, s.handle)                                         // ends with the input
+	s.conn.Go(s.life, s.handle)                                          // ends with the input
 
 	select {
 	case <-s.left:

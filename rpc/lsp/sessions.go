@@ -33,7 +33,7 @@ func (m *models) get(id transcript.SessionID) string {
 	return m.byID[id]
 }
 
-// workspaceParam is the path that a client names as workspace; "" stays "".
+// workspaceParam is the real path of what a client names as workspace; "" stays "".
 func workspaceParam(s string) (string, error) {
 	if s == "" {
 		return "", nil
@@ -42,7 +42,7 @@ func workspaceParam(s string) (string, error) {
 	if !ok {
 		return "", rpc.BadParam("workspace", "expected an absolute path or a file URI, got %q", s)
 	}
-	return path, nil
+	return realPath(path), nil
 }
 
 // sessionNew answers before any event of the session is sent.
@@ -57,7 +57,7 @@ func sessionNew(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error) 
 			return nil, err
 		}
 		if root == "" {
-			root = s.folders.first()
+			root = realPath(s.folders.first())
 		}
 		a, store, err := s.backend(ctx)
 		if err != nil {
@@ -172,7 +172,7 @@ func (s *server) session(ctx context.Context, id transcript.SessionID) (transcri
 	if id, ok := a.NewestSession(); ok {
 		return id, nil
 	}
-	infos, _, err := store.Sessions(ctx, transcript.SessionQuery{Workspace: s.folders.first(), Limit: 1})
+	infos, _, err := store.Sessions(ctx, transcript.SessionQuery{Workspace: realPath(s.folders.first()), Limit: 1})
 	if err != nil {
 		return "", err
 	}

@@ -22,6 +22,7 @@ type asked struct {
 	clientID  string
 	model     string
 	token     jsonValue // the client's, for progress
+	file      bool      // asked in a prompt file
 }
 
 // turnStart answers at the end of the turn. Cancelling it is a stop, whose reply is a result (S1).

@@ -111,3 +111,14 @@ func localPath(s string) (path string, ok bool) {
 	}
 	return "", false
 }
+
+// realPath is path with its links resolved, so that one folder has one name; "" stays "".
+func realPath(path string) string {
+	if path == "" {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}

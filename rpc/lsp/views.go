@@ -15,6 +15,7 @@ import (
 type views struct {
 	mu    sync.Mutex
 	turns []*view // oldest first, at most maxViews
+	begun map[transcript.TurnID]chan struct{}
 }
 
 const maxViews = 200
@@ -37,29 +38,30 @@ type view struct {
 	inWord bool
 }
 
-// see takes an event into account.
-func (v *views) see(ev agent.Event) {
+// see takes an event into account, and reports whether a control in a document has changed.
+func (v *views) see(ev agent.Event) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	var t *view
 	switch {
 	case ev.Delta != nil:
-		if t := v.find(ev.Delta.Turn); t != nil && ev.Delta.Part == transcript.PartText {
+		if t = v.find(ev.Delta.Turn); t != nil && ev.Delta.Part == transcript.PartText {
 			t.count(ev.Delta.Step, ev.Delta.Text)
 		}
 	case ev.Retracted != nil:
-		if t := v.find(ev.Retracted.Turn); t != nil {
+		if t = v.find(ev.Retracted.Turn); t != nil {
 			t.words, t.inWord = t.before, false
 		}
 	case ev.Stopping != nil:
-		if t := v.find(ev.Stopping.Turn); t != nil {
+		if t = v.find(ev.Stopping.Turn); t != nil {
 			t.stopping = true
 		}
 	case ev.Entry != nil:
 		switch b := ev.Entry.Body.(type) {
 		case *transcript.TurnStarted:
-			v.add(ev.Session, b)
+			t = v.add(ev.Session, b)
 		case *transcript.TurnEnded:
-			if t := v.find(b.Turn); t != nil {
+			if t = v.find(b.Turn); t != nil {
 				t.outcome, t.silent = b.Outcome, b.Silent
 				if b.Kept != nil {
 					t.words = b.Kept.Words
@@ -67,9 +69,27 @@ func (v *views) see(ev agent.Event) {
 			}
 		}
 	}
+	return t != nil && t.key != ""
 }
 
-func (v *views) add(session transcript.SessionID, b *transcript.TurnStarted) {
+// await is closed when the turn has begun. Call forget afterwards.
+func (v *views) await(id transcript.TurnID) <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.begun == nil {
+		v.begun = map[transcript.TurnID]chan struct{}{}
+	}
+	v.begun[id] = make(chan struct{})
+	return v.begun[id]
+}
+
+func (v *views) forget(id transcript.TurnID) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.begun, id)
+}
+
+func (v *views) add(session transcript.SessionID, b *transcript.TurnStarted) *view {
 	t := &view{turn: b.Turn, session: session, prompt: b.Prompt}
 	if a := b.Anchor; a != nil {
 		t.key = key(a.URI)
@@ -85,6 +105,11 @@ func (v *views) add(session transcript.SessionID, b *transcript.TurnStarted) {
 		v.turns = slices.Delete(v.turns, 0, 1)
 	}
 	v.turns = append(v.turns, t)
+	if c := v.begun[b.Turn]; c != nil {
+		close(c)
+		delete(v.begun, b.Turn)
+	}
+	return t
 }
 
 // count counts the words of a text that comes in pieces.

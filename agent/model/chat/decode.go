@@ -85,6 +85,14 @@ type building struct {
 // add takes the data of one event and gives what is new to yield. It stops when yield gives false. The error, an
 // [*model.Error], means that the answer failed.
 func (a *assembler) add(data []byte, yield func(model.Delta) bool) (more bool, err error) {
+	if c, ok := scanBrief(data); ok {
+		return a.addBrief(c, yield), nil
+	}
+	return a.addChunk(data, yield)
+}
+
+// addChunk does what add does, for any chunk.
+func (a *assembler) addChunk(data []byte, yield func(model.Delta) bool) (more bool, err error) {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
 		return false, &model.Error{Class: model.Malformed, Message: "an event is not a chat completion chunk: " + excerpt(data, a.key), Err: err}
@@ -133,6 +141,21 @@ func (a *assembler) add(data []byte, yield func(model.Delta) bool) (more bool, e
 		}
 	}
 	return true, nil
+}
+
+// addBrief does what add does, for a chunk that is only text.
+func (a *assembler) addBrief(c brief, yield func(model.Delta) bool) bool {
+	if c.reasoning != nil && !a.say(transcript.PartReasoning, c.reasoning, yield) {
+		return false
+	}
+	if c.content != nil && !a.say(transcript.PartText, c.content, yield) {
+		return false
+	}
+	if len(c.finish) > len(`""`) {
+		var j joiner
+		a.finish = string(j.add(nil, c.finish))
+	}
+	return true
 }
 
 func once(raw, other json.RawMessage) json.RawMessage {
@@ -220,10 +243,13 @@ func (a *assembler) find(p *callPiece) *building {
 		if p.ID != "" && c.id != "" && p.ID != c.id {
 			return nil
 		}
-		if p.ID == "" && json.Valid(c.text) {
-			return nil
+		if !json.Valid(c.text) || !isSet(p.Function.Arguments) {
+			return c
 		}
-		return c
+		if p.ID != "" && p.ID == c.id && p.Function.Name == c.name {
+			return c
+		}
+		return nil
 	}
 	return nil
 }

@@ -1,0 +1,174 @@
+package lsp
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.lsp.dev/protocol"
+
+	"fermata/rpc"
+	"fermata/rpc/wire"
+	"fermata/transcript"
+)
+
+// refreshEvery bounds how often the client is asked to draw its lenses anew.
+const refreshEvery = 300 * time.Millisecond
+
+// refresher asks the client to draw its lenses anew, seldom enough.
+type refresher struct{ kick chan struct{} }
+
+// changed says that a lens has changed. It never blocks.
+func (r *refresher) changed() {
+	select {
+	case r.kick <- struct{}{}:
+	default: // it is going to refresh anyway
+	}
+}
+
+// refreshLenses runs until the end of life.
+func (s *server) refreshLenses() {
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-s.lenses.kick:
+		}
+		ctx, cancel := context.WithTimeout(s.life, showDeadline)
+		if err := s.call(ctx, protocol.MethodWorkspaceCodeLensRefresh, nil, nil); err != nil && s.life.Err() == nil {
+			s.log.Debug("refresh code lenses", "err", err)
+		}
+		cancel()
+		select {
+		case <-s.life.Done():
+			return
+		case <-time.After(refreshEvery):
+		}
+	}
+}
+
+type codeLensParams struct {
+	TextDocument textDocument `json:"textDocument"`
+}
+
+// codeLens draws the controls of turns where they were asked.
+func (s *server) codeLens(_ context.Context, p codeLensParams) (any, error) {
+	lenses := []protocol.CodeLens{}
+	for _, v := range s.views.in(key(p.TextDocument.URI)) {
+		for _, c := range v.controls() {
+			lenses = append(lenses, protocol.CodeLens{Range: lspRange(v.line()), Command: c})
+		}
+	}
+	return encode(lenses)
+}
+
+// line is the first line of the anchor: a lens spans no more.
+func (v view) line() wire.Range {
+	r := v.anchor.Range
+	if r.End.Line > r.Start.Line {
+		r.End = r.Start
+	}
+	return r
+}
+
+// controls are what can be done about a turn now.
+func (v view) controls() []protocol.Command {
+	args := wire.CommandArgs{Turn: v.turn, Session: v.session}
+	switch {
+	case v.outcome == "" && v.stopping:
+		return []protocol.Command{command("Stopping…", wire.CommandStop, args)}
+	case v.outcome == "":
+		return []protocol.Command{command("■ Stop · "+words(v.words), wire.CommandStop, args)}
+	}
+	title := "Stopped here"
+	if v.outcome != transcript.TurnStopped {
+		title = "Failed here"
+	}
+	return []protocol.Command{
+		command(title, wire.CommandOpenTranscript, args),
+		command("Redirect", wire.CommandRedirect, args),
+		command("Transcript", wire.CommandOpenTranscript, args),
+		command("Model input", wire.CommandShowModelInput, args),
+	}
+}
+
+func words(n int) string {
+	if n == 1 {
+		return "1 word"
+	}
+	return fmt.Sprintf("%d words", n)
+}
+
+func command(title, name string, args wire.CommandArgs) protocol.Command {
+	raw, _ := rpc.Encode(args) // ids and numbers
+	return protocol.Command{Title: title, Command: name, Arguments: []protocol.LSPAny{protocol.LSPAny(raw)}}
+}
+
+// actionKind is the kind of our code actions.
+const actionKind = "fermata"
+
+type codeActionParams struct {
+	TextDocument textDocument `json:"textDocument"`
+	Range        wire.Range   `json:"range"`
+	Context      struct {
+		Only []string `json:"only"`
+	} `json:"context"`
+}
+
+// codeAction offers to ask about a range, and to stop or redirect what runs: the one control every client has.
+func (s *server) codeAction(ctx context.Context, p codeActionParams) (any, error) {
+	if len(p.Context.Only) > 0 && !slices.ContainsFunc(p.Context.Only, isOurKind) {
+		return []string{}, nil
+	}
+	cmds := []protocol.Command{
+		command("Ask Fermata About This", wire.CommandAsk, wire.CommandArgs{URI: p.TextDocument.URI, Range: &p.Range}),
+	}
+	if v, ok := s.views.nearest(key(p.TextDocument.URI), p.Range.Start.Line); ok {
+		args := wire.CommandArgs{Turn: v.turn, Session: v.session}
+		if v.outcome == "" {
+			cmds = append(cmds, command("Stop ("+words(v.words)+")", wire.CommandStop, args))
+		}
+		cmds = append(cmds, command("Redirect…", wire.CommandRedirect, args))
+	}
+	actions := make([]protocol.CommandOrCodeAction, 0, len(cmds))
+	kind := protocol.CodeActionKind(actionKind)
+	for _, c := range cmds {
+		if s.client.actionLiterals {
+			actions = append(actions, &protocol.CodeAction{Title: c.Title, Kind: &kind, Command: c})
+		} else {
+			actions = append(actions, &c)
+		}
+	}
+	return encode(actions)
+}
+
+func isOurKind(only string) bool {
+	return only == "" || only == actionKind || strings.HasPrefix(only, actionKind+".")
+}
+
+// nearest is the turn that a stop or redirect at a line is about: one in this document that is nearest, else the newest
+// that runs, else the last one if it was stopped.
+func (v *views) nearest(key string, line uint32) (view, bool) {
+	var best *view
+	distance := func(t view) int64 {
+		return max(int64(t.anchor.Range.Start.Line)-int64(line), int64(line)-int64(t.anchor.Range.End.Line), 0)
+	}
+	for _, t := range v.in(key) {
+		if best == nil || distance(t) < distance(*best) {
+			best = &t
+		}
+	}
+	if best != nil {
+		return *best, true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, t := range slices.Backward(v.turns) {
+		if t.outcome == "" || i == len(v.turns)-1 && t.outcome == transcript.TurnStopped && !t.redirected {
+			return *t, true
+		}
+	}
+	return view{}, false
+}
