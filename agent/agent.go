@@ -72,12 +72,13 @@ type Model struct {
 
 // Options make an Agent. Store, Models, Client and Tools are required.
 type Options struct {
-	Store  *transcript.Store
-	Models func(name string) (Model, error) // "" is the configured one; unknown: an error that wraps model.ErrNoModel
-	Client Client
-	Tools  []tools.Tool // in the order in which models are told of them
-	Policy permit.Policy
-	Log    *slog.Logger // nil: discarded
+	Store   *transcript.Store
+	Models  func(name string) (Model, error) // "" is the configured one; unknown: an error that wraps model.ErrNoModel
+	Client  Client
+	Tools   []tools.Tool // in the order in which models are told of them
+	Policy  permit.Policy
+	Secrets []string     // names of environment variables that commands are not given, besides those whose name tells
+	Log     *slog.Logger // nil: discarded
 
 	MaxSteps int           // model requests a turn; 0 means 50
 	Settle   time.Duration // S7's deadline; 0 means 5 s

@@ -207,6 +207,7 @@ func TestAResultThatComesTooLateIsToldOnce(t *testing.T) {
 	stubborn := tools.Tool{
 		Name: "stubborn", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true,
 		Summary: func(json.RawMessage) string { return "stubborn" },
+		Check:   func(json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
 		Ask:     func(json.RawMessage) permit.Call { return permit.Call{Tool: "stubborn", ReadOnly: true} },
 		Run: func(ctx context.Context, _ tools.Env, _ json.RawMessage) tools.Result {
 			<-release

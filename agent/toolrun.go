@@ -135,8 +135,16 @@ func (c *calls) unknownTool(k *call) *transcript.ToolSettled {
 	return &transcript.ToolSettled{Turn: c.id, Step: c.step, Call: k.ID, Name: k.Name, State: transcript.ToolNotStarted, Cause: "unknown_tool", Output: text}
 }
 
-// decide asks the policy about a call: it starts, settles as denied, or the user is asked.
+// decide asks the policy about a call: it starts, settles as denied, or the user is asked. A call whose arguments no tool
+// can run is not asked about.
 func (c *calls) decide(ctx context.Context, k *call) error {
+	if bad, ok := k.tool.Check(json.RawMessage(k.Args)); !ok {
+		t, err := c.settledOf(k, bad, 0)
+		if err != nil {
+			return err
+		}
+		return c.settle(ctx, k, t)
+	}
 	question := k.tool.Ask(json.RawMessage(k.Args))
 	c.s.mu.Lock()
 	decision := c.agent.o.Policy.Decide(question, c.s.grants)
@@ -222,6 +230,7 @@ func (c *calls) execute(k *call) (result tools.Result) {
 	env := tools.Env{
 		Workspace: w,
 		Permit:    k.permit,
+		Secrets:   c.agent.o.Secrets,
 		Intent:    func(ctx context.Context, change tools.Change) error { return c.intent(ctx, k, change) },
 		Progress: func(text string) {
 			c.s.hub.publish(Event{Output: &Output{Turn: c.id, Step: c.step, Call: k.ID, Text: text}})

@@ -53,11 +53,11 @@ func globMatcher(pattern string) (func(name string) bool, error) {
 	p := strings.TrimPrefix(pattern, "./")
 	switch {
 	case p == "":
-		return nil, fmt.Errorf(`the pattern is empty; give one such as "**/*.go"`)
+		return nil, fmt.Errorf(`the pattern is empty; give one such as %q`, "**/*.go")
 	case strings.HasPrefix(p, "/"):
 		return nil, fmt.Errorf("the pattern %q is absolute; give one relative to the folder, and the folder as path", pattern)
 	case slices.Contains(strings.Split(p, "/"), ".."):
-		return nil, fmt.Errorf("the pattern %q leads out of the folder; leave out the ..", pattern)
+		return nil, fmt.Errorf("the pattern %q leads out of the folder; leave out its dots", pattern)
 	case !doublestar.ValidatePattern(p):
 		return nil, fmt.Errorf("the pattern %q is malformed: a bracket or brace is not closed, or it ends in a backslash", pattern)
 	}

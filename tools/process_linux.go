@@ -21,15 +21,8 @@ func endTagged(tag string) {
 }
 
 func endTaggedOnce(tag string) (found bool) {
-	proc, err := os.Open("/proc")
-	if err != nil {
-		return false
-	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
-	for _, n := range names {
-		pid, err := strconv.Atoi(n)
-		if err != nil || pid == os.Getpid() {
+	for _, pid := range pids() {
+		if pid == os.Getpid() {
 			continue
 		}
 		fd, err := unix.PidfdOpen(pid, 0)
@@ -44,6 +37,37 @@ func endTaggedOnce(tag string) (found bool) {
 		unix.Close(fd)
 	}
 	return found
+}
+
+// allDead reports whether all processes of a group are dead and only wait to be collected by their parents.
+func allDead(group int) bool {
+	for _, pid := range pids() {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // collected by now
+		}
+		// after the name, which can hold anything: state, parent, group
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) > 2 && string(fields[2]) == strconv.Itoa(group) && !bytes.ContainsAny(fields[0], "ZX") {
+			return false
+		}
+	}
+	return true
+}
+
+func pids() (ids []int) {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, n := range names {
+		if pid, err := strconv.Atoi(n); err == nil {
+			ids = append(ids, pid)
+		}
+	}
+	return ids
 }
 
 func hasVariable(environ []byte, kv string) bool {

@@ -51,14 +51,17 @@ func (g *group) end(grace time.Duration) {
 // signal reports whether there was a process to get it.
 func (g *group) signal(s syscall.Signal) bool { return syscall.Kill(-g.id, s) == nil }
 
-// gone waits until the group is empty, at most for d.
+// gone waits until no process of the group runs, at most for d. One that is dead but that init has not collected yet
+// does not count.
 func (g *group) gone(d time.Duration) bool {
-	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if !g.signal(0) {
-			return true
+	end := time.Now().Add(d)
+	for pause := time.Millisecond; g.signal(0) && !allDead(g.id); pause = min(2*pause, 32*time.Millisecond) {
+		if time.Now().After(end) {
+			return false
 		}
+		time.Sleep(pause)
 	}
-	return false
+	return true
 }
 
 // exitStatus is the status as a shell gives it, and the name of the signal that ended the process, if one did.

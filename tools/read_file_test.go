@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,9 +41,7 @@ func TestReadFileShowsNumberedLines(t *testing.T) {
 			b := newBench(t, "", nil)
 			b.put(t, "f", tt.content)
 			a := args{"path": "f"}
-			for k, v := range tt.args {
-				a[k] = v
-			}
+			maps.Copy(a, tt.args)
 			r := b.run(t, t.Context(), "read_file", a)
 			if r.Output != tt.want || (r.State == Failed) != tt.fails {
 				t.Errorf("%s:\n%s\nwant:\n%s", r.State, r.Output, tt.want)

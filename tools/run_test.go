@@ -41,12 +41,12 @@ func TestOutputIsCleaned(t *testing.T) {
 	} {
 		for step := 1; step <= len(tt.in); step++ { // however it is split
 			var c cleaner
-			got := ""
+			var got strings.Builder
 			for b := range slices.Chunk([]byte(tt.in), step) {
-				got += c.write(b)
+				got.WriteString(c.write(b))
 			}
-			if got += c.end(); got != tt.want {
-				t.Errorf("%s in pieces of %d: %q, want %q", name, step, got, tt.want)
+			if got.WriteString(c.end()); got.String() != tt.want {
+				t.Errorf("%s in pieces of %d: %q, want %q", name, step, got.String(), tt.want)
 			}
 		}
 	}

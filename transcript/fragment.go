@@ -152,14 +152,45 @@ func endOfString(doc []byte, i int) int {
 	}
 }
 
+// unescape is the text of a JSON string's inside. It may return inside itself.
 func unescape(inside []byte) ([]byte, error) {
-	quoted := make([]byte, 0, len(inside)+2)
-	quoted = append(append(append(quoted, '"'), inside...), '"')
-	var s string
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		return nil, err
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return inside, nil
 	}
-	return []byte(s), nil
+	return appendUnescaped(make([]byte, 0, len(inside)), inside)
+}
+
+// appendUnescaped handles the common escapes by itself, because a body has thousands of fragments, and leaves the others to
+// encoding/json.
+func appendUnescaped(dst, inside []byte) ([]byte, error) {
+	start := len(dst)
+	for rest := inside; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 {
+			return append(dst, rest...), nil
+		}
+		dst = append(dst, rest[:i]...)
+		if rest = rest[i+1:]; len(rest) == 0 {
+			return dst, errParts
+		}
+		switch rest[0] {
+		case '"', '\\', '/':
+			dst = append(dst, rest[0])
+		case 'n':
+			dst = append(dst, '\n')
+		case 't':
+			dst = append(dst, '\t')
+		default:
+			quoted := make([]byte, 0, len(inside)+2)
+			quoted = append(append(append(quoted, '"'), inside...), '"')
+			var s string
+			if err := json.Unmarshal(quoted, &s); err != nil {
+				return dst, errParts
+			}
+			return append(dst[:start], s...), nil
+		}
+		rest = rest[1:]
+	}
 }
 
 var errParts = errors.New("broken parts of a fragment")
@@ -177,11 +208,11 @@ func appendParts(dst, parts, source []byte) ([]byte, error) {
 			if end < 0 {
 				return dst, errParts
 			}
-			text, err := unescape(p[1:end])
-			if err != nil {
-				return dst, errParts
+			var err error
+			if dst, err = appendUnescaped(dst, p[1:end]); err != nil {
+				return dst, err
 			}
-			dst, p = append(dst, text...), p[end+1:]
+			p = p[end+1:]
 		case '[':
 			end := bytes.IndexByte(p, ']')
 			if end < 0 {

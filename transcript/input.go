@@ -47,23 +47,26 @@ func (s *Store) Input(ctx context.Context, id RequestID) (*Input, error) {
 	if in.Info, err = s.requestInfo(ctx, r); err != nil {
 		return nil, s.fail(op, err)
 	}
-	if err := s.assemble(ctx, r, in); err != nil {
+	sum, err := s.assemble(ctx, r, in)
+	if err != nil {
 		return nil, s.fail(op, err)
 	}
-	sum := sha256.Sum256(in.Body)
-	in.Verified = bytes.Equal(sum[:], r.sha256)
+	in.Verified = bytes.Equal(sum, r.sha256)
 	return in, s.fail(op, s.compare(ctx, r, in))
 }
 
-// assemble fills in Body and Parts.
-func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) error {
+// assemble fills in Body and Parts, and returns the SHA-256 of Body, taken while each piece is at hand.
+func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) ([]byte, error) {
 	turns, err := s.turnStarts(ctx, r.sid)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	in.Body = make([]byte, 0, r.bytes)
 	in.Parts = make([]InputPart, 0, r.n+2)
+	sum, hashed := sha256.New(), 0
 	add := func(p InputPart, start int) {
+		sum.Write(in.Body[hashed:])
+		hashed = len(in.Body)
 		p.Offset, p.Length = int64(start), int64(len(in.Body)-start)
 		in.Parts = append(in.Parts, p)
 	}
@@ -71,35 +74,35 @@ func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) error 
 	add(InputPart{Kind: "head"}, 0)
 	rows, err := s.reads.QueryContext(ctx, selectFragments, r.sid, r.epoch, 0, r.n)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer rows.Close()
 	n := 0
 	for rows.Next() {
 		f, err := scanFragment(rows)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if n > 0 {
 			in.Body = append(in.Body, ',')
 		}
 		start := len(in.Body)
 		if in.Body, err = f.append(in.Body); err != nil {
-			return err
+			return nil, err
 		}
 		add(InputPart{Kind: "message", Role: f.role(), Source: f.source, Turn: turns.at(f.source)}, start)
 		n++
 	}
 	if err := rows.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	if n != r.n {
-		return fmt.Errorf("%w: %s has %d messages, %d are left", ErrDamaged, r.id, r.n, n)
+		return nil, fmt.Errorf("%w: %s has %d messages, %d are left", ErrDamaged, r.id, r.n, n)
 	}
 	start := len(in.Body)
 	in.Body = append(in.Body, r.tail...)
 	add(InputPart{Kind: "tail"}, start)
-	return nil
+	return sum.Sum(nil), nil
 }
 
 // compare fills in Previous and SharedPrefix.

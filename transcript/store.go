@@ -42,8 +42,8 @@ const (
 
 	// The write-ahead log is folded into the file every walPages pages. Fewer would make more of the commits wait for the
 	// disk, more would leave a larger file beside the database.
-	walPages = 512
-	walLimit = 2 << 20 // bytes
+	walPages = 256
+	walLimit = 1 << 20 // bytes
 )
 
 // Open opens the database at path, and creates it, with its folder, unless o.ReadOnly. Both are for their owner only. A

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
 )
 
 // writer is the one connection of this process that writes.
@@ -20,6 +20,9 @@ type writer struct {
 }
 
 func openWriter(dsn string) (*writer, error) {
+	// As SQLite itself is built on Linux: as durable as fsync and about twice as fast. It is a setting of the process, and
+	// where there is none, fsync stays.
+	sqlite.Fdatasync(true)
 	db, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err

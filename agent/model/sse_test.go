@@ -104,7 +104,7 @@ func (e endless) Read(p []byte) (int, error) {
 }
 
 func TestALineOrEventOverTheBoundIsMalformed(t *testing.T) {
-	for _, src := range []io.Reader{endless{"x"}, endless{"data: 0123456789\n"}} {
+	for _, src := range []io.Reader{endless{strings.Repeat("x", 1024)}, endless{"data: " + strings.Repeat("x", 1000) + "\n"}} {
 		_, err := model.NewEventReader(src).Next()
 		var e *model.Error
 		if !errors.As(err, &e) || e.Class != model.Malformed {

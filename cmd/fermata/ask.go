@@ -89,7 +89,7 @@ func (x *asking) run(ctx context.Context, prompt string) error {
 		return err
 	}
 	if err := x.open(ctx); err != nil {
-		return err
+		return x.explain(err)
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // every turn has ended; see turn
@@ -240,7 +240,7 @@ func (x *asking) stoppedTurn(ctx context.Context) (transcript.TurnID, error) {
 	return "", fmt.Errorf("the last turn of session %s was not stopped: leave out --redirect", x.session.ID())
 }
 
-// explain adds what to do to the errors that keep a turn from beginning.
+// explain adds what to do to the errors that keep a session from opening and a turn from beginning.
 func (x *asking) explain(err error) error {
 	switch {
 	case errors.Is(err, agent.ErrBusy), errors.Is(err, transcript.ErrLeased):

@@ -36,9 +36,7 @@ func watchSignals(ctx context.Context) *signals {
 	s.ctx, s.stop = context.WithCancelCause(ctx)
 	signal.Notify(s.interrupts, os.Interrupt)
 	signal.Notify(s.ends, endSignals...)
-	if len(pipeSignals) > 0 { // none would mean all of them
-		signal.Notify(s.pipes, pipeSignals...)
-	}
+	signal.Notify(s.pipes, pipeSignals...)
 	s.done.Go(func() { // ends with close
 		select {
 		case <-s.ends:

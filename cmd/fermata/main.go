@@ -118,6 +118,8 @@ func newRootCommand(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newAskCommand(a),
+		newLSPCommand(a),
+		newModelCommand(),
 		newSessionsCommand(a),
 		newTranscriptCommand(a),
 		newInputCommand(a),

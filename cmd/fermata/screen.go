@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -230,17 +229,25 @@ func (s *screen) finish() {
 }
 
 // argument is what else a call was given than a path or a command, as far as it fits: for the one who decides. It is ""
-// when there is nothing.
+// when there is nothing. The order is the model's.
 func (s *screen) argument(call transcript.CallID) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var fields map[string]any
-	if json.Unmarshal([]byte(s.args[call]), &fields) != nil {
+	var b strings.Builder
+	d := json.NewDecoder(strings.NewReader(s.args[call]))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return ""
 	}
-	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text, ok := fields[name].(string)
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			break // malformed: the call will fail by itself
+		}
+		var value any
+		if d.Decode(&value) != nil {
+			break
+		}
+		text, ok := value.(string)
 		if !ok || name == "path" || name == "command" || text == "" {
 			continue
 		}

@@ -10,5 +10,5 @@ import (
 // endSignals ask the process to end: on Windows, closing the console window is one.
 var endSignals = []os.Signal{syscall.SIGTERM}
 
-// pipeSignals do not exist here: a write to a closed pipe fails.
-var pipeSignals []os.Signal
+// pipeSignals do not come here, where a write to a closed pipe just fails; naming one keeps Notify from meaning all.
+var pipeSignals = []os.Signal{syscall.SIGPIPE}

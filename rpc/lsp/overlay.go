@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"go.lsp.dev/jsonrpc2"
 	"go.lsp.dev/protocol"
@@ -15,9 +14,6 @@ import (
 	"fermata/rpc/wire"
 	"fermata/tools/workspace"
 )
-
-// editDeadline is how long the client has to make an edit and to tell the document's new text.
-const editDeadline = 5 * time.Second
 
 // overlay is the open documents below a root: the client's text is what tools read, and what they change.
 type overlay struct {
@@ -89,6 +85,9 @@ func (o *overlay) Text(path string) (string, bool) {
 	return d.text, true
 }
 
+// errLate: neither the text nor a refusal came.
+var errLate = errors.New("the editor did not make the edit in time")
+
 // errStale: the user typed while the edit was on its way.
 var errStale = errors.New("the document was changed in the editor meanwhile; read it again")
 
@@ -118,7 +117,7 @@ func (o *overlay) Apply(ctx context.Context, path string, before, after string) 
 	o.s.docs.mu.Unlock()
 	defer o.s.docs.forget(d, a)
 
-	ctx, cancel := context.WithTimeoutCause(ctx, editDeadline, errors.New("the editor did not make the edit in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.s.o.EditDeadline, errLate)
 	defer cancel()
 	type reply struct {
 		Applied bool   `json:"applied"`
@@ -126,7 +125,7 @@ func (o *overlay) Apply(ctx context.Context, path string, before, after string) 
 	}
 	replied := make(chan error, 1)
 	o.s.work.Go(func() { // ends with the reply, or at the deadline: a stop does not take back what the client has begun
-		ctx, cancel := context.WithTimeout(o.s.life, editDeadline)
+		ctx, cancel := context.WithTimeoutCause(o.s.life, o.s.o.EditDeadline, errLate)
 		defer cancel()
 		var r reply
 		err := o.s.call(ctx, protocol.MethodWorkspaceApplyEdit, edit, &r)

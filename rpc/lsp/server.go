@@ -40,6 +40,8 @@ type Options struct {
 	StateDir string
 	// MaxMessage is the length of the longest message in bytes; 0 means rpc.DefaultMaxMessage.
 	MaxMessage int64
+	// EditDeadline is how long the client has to make an edit and to tell the document's new text; 0 means 5 seconds.
+	EditDeadline time.Duration
 	// Log is nil for none. It must not be what the client reads.
 	Log *slog.Logger
 }
@@ -82,6 +84,9 @@ type server struct {
 // Serve serves the client at in and out until it leaves, its input ends or ctx does. Running turns are then stopped and
 // committed. It returns nil when the client left in order, else [ErrNoShutdown] or the cause of ctx.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
+	if o.EditDeadline == 0 {
+		o.EditDeadline = 5 * time.Second
+	}
 	s := &server{o: o, log: o.Log, left: make(chan struct{})}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -27,7 +27,7 @@ const DefaultIdleTimeout = 120 * time.Second
 // Options say which service a [Provider] talks to. BaseURL must be set; the rest has useful zero values.
 type Options struct {
 	Name    string // the provider's name in the config and in the log's route; "" means the kind
-	Kind    string // one of Kinds, which chooses the dialect; "" means "openai-compatible"
+	Kind    string // what serves, which chooses the dialect: a key of kinds; "" means "openai-compatible"
 	BaseURL string // what stands before "/chat/completions", e.g. "http://127.0.0.1:11434/v1"
 
 	// Reasoning overrides the kind's field for reasoning: ReasoningContent, ReasoningPlain, or "none".
@@ -46,7 +46,7 @@ type Options struct {
 	IdleTimeout time.Duration
 }
 
-// Kinds are the kinds of providers that this package speaks to, with the field in which each carries reasoning.
+// kinds are the kinds of providers that this package speaks to, with the field in which each carries reasoning.
 var kinds = map[string]string{
 	"openai":            ReasoningNone,
 	"openai-compatible": ReasoningNone, // strict servers refuse fields they do not know; Options.Reasoning says better
@@ -226,15 +226,18 @@ func (x *exchange) send(r model.Request) (*http.Response, error) {
 			return nil, &model.Error{Class: model.Auth, Message: "no key for " + x.p.name + ": " + clean(err.Error(), ""), Err: err}
 		}
 		x.key = strings.TrimSpace(key)
+		if strings.ContainsFunc(x.key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return nil, &model.Error{Class: model.Auth, Message: "the key for " + x.p.name + " holds a space or a character that no key has: check where it comes from"}
+		}
 	}
 	body, err := r.Body()
 	if err != nil {
-		return nil, fmt.Errorf("read the stored body of request %s: %w", r.ID, err)
+		return nil, &model.Error{Class: model.Rejected, Message: "the stored body of request " + string(r.ID) + " cannot be read: " + err.Error(), Err: err}
 	}
 	req, err := http.NewRequestWithContext(x.ctx, http.MethodPost, x.p.url, body)
 	if err != nil {
-		body.Close()
-		return nil, err
+		_ = body.Close()
+		return nil, &model.Error{Class: model.Rejected, Err: err}
 	}
 	req.ContentLength = r.Bytes
 	req.GetBody = r.Body

@@ -3,6 +3,7 @@ package chat
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"fermata/agent/model"
@@ -70,11 +71,12 @@ func TestThePiecesOfATextAreJoinedAsIfTheyHadNeverBeenSplit(t *testing.T) {
 			var j joiner
 			var got []byte
 			for _, part := range [][]string{units[:at], units[at:]} {
-				raw := `"`
+				var raw strings.Builder
+				raw.WriteString(`"`)
 				for _, u := range part {
-					raw += u
+					raw.WriteString(u)
 				}
-				got = j.add(got, []byte(raw+`"`))
+				got = j.add(got, []byte(raw.String()+`"`))
 			}
 			if got = j.flush(got); string(got) != want {
 				t.Errorf("%q split after %d: %q, want %q", whole, at, got, want)
@@ -84,11 +86,11 @@ func TestThePiecesOfATextAreJoinedAsIfTheyHadNeverBeenSplit(t *testing.T) {
 }
 
 func escapeQuotes(s string) string {
-	out := ""
+	var out strings.Builder
 	for _, u := range split(s) {
-		out += u
+		out.WriteString(u)
 	}
-	return out
+	return out.String()
 }
 
 // split cuts the inside of a JSON string into bytes and whole escapes.

@@ -245,10 +245,9 @@ func TestCancellingClosesTheConnectionAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		if strings.Contains(scenario, "headers") {
-			go func() { // ends with the test's server
-				for len(s.Requests()) == 0 {
-				}
-				cancel(stopped)
+			go func() { // ends when the request is there
+				_, err := s.Await(t.Context(), 1)
+				cancel(errors.Join(err, stopped))
 			}()
 		}
 		var last error
@@ -257,10 +256,39 @@ func TestCancellingClosesTheConnectionAtOnce(t *testing.T) {
 				cancel(stopped)
 			}
 		}
-		if last != stopped {
+		if !errors.Is(last, stopped) {
 			t.Errorf("%q: the stream ended with %v, not the cause", scenario, last)
 		}
 		<-s.Requests()[0].Closed()
+	}
+}
+
+// guards S3
+func TestCancellingReachesAServerOverHTTP2(t *testing.T) {
+	came, gone := make(chan string, 1), make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		came <- r.Proto
+		<-r.Context().Done()
+		close(gone)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	p := provider(t, chat.Options{BaseURL: server.URL, Client: server.Client()})
+	go func() { // ends when it is cancelled
+		_, err := told(t, ctx, p, request("{}"))
+		ended <- err
+	}()
+	if proto := <-came; proto != "HTTP/2.0" {
+		t.Errorf("it came over %s", proto)
+	}
+	cancel()
+	<-gone
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -25,7 +25,6 @@ type Reply struct {
 
 // Step is one thing that a reply does. Which fields count depends on Do.
 type Step struct {
-	Line   int // in the scenario's text, for errors
 	Do     string
 	Text   string
 	Name   string
@@ -79,7 +78,7 @@ func Parse(text string) (*Scenario, error) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if err := sc.add(n, line); err != nil {
+		if err := sc.add(line); err != nil {
 			return nil, fmt.Errorf("scenario line %d: %w", n, err)
 		}
 	}
@@ -98,10 +97,10 @@ func ParseFile(name string) (*Scenario, error) {
 	return Parse(string(b))
 }
 
-func (sc *Scenario) add(n int, line string) error {
+func (sc *Scenario) add(line string) error {
 	do, rest, _ := strings.Cut(line, " ")
 	rest = strings.TrimSpace(rest)
-	s := Step{Line: n, Do: do}
+	s := Step{Do: do}
 	var err error
 	switch do {
 	case "loop":

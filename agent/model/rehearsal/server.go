@@ -25,6 +25,7 @@ type Server struct {
 	serving  chan struct{} // closed when Serve has returned
 
 	mu       sync.Mutex
+	more     chan struct{} // closed and replaced with each request
 	requests []*Recorded
 	used     []bool // replies of this round
 	last     int    // reply that was used last
@@ -55,7 +56,7 @@ func (r *Recorded) Ended() <-chan struct{} { return r.ended }
 
 // NewServer makes a server of a scenario; it does not listen.
 func NewServer(sc *Scenario) *Server {
-	return &Server{scenario: sc, used: make([]bool, len(sc.Replies))}
+	return &Server{scenario: sc, used: make([]bool, len(sc.Replies)), more: make(chan struct{})}
 }
 
 // Start parses a scenario and plays it on a free port of 127.0.0.1. Close ends it.
@@ -95,6 +96,23 @@ func (s *Server) Requests() []*Recorded {
 	return slices.Clone(s.requests)
 }
 
+// Await returns the nth request, from 1, as soon as its body is in, or ctx's cause.
+func (s *Server) Await(ctx context.Context, n int) (*Recorded, error) {
+	for {
+		s.mu.Lock()
+		requests, more := s.requests, s.more
+		s.mu.Unlock()
+		if len(requests) >= n {
+			return requests[n-1], nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
 // ServeHTTP plays the next reply.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
@@ -129,6 +147,8 @@ func (s *Server) take(rec *Recorded) Reply {
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, rec)
 	rec.N = len(s.requests)
+	close(s.more)
+	s.more = make(chan struct{})
 	for range 2 {
 		for i, r := range s.scenario.Replies {
 			if !s.used[i] && strings.Contains(said, r.Match) {

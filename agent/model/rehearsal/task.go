@@ -38,7 +38,7 @@ func taskOf(words string) task {
 		return task{kind: "replace", what: bare(m[1]), with: bare(m[2]), path: bare(m[3])}
 	}
 	if m := runCmd.FindStringSubmatch(words); m != nil {
-		return task{kind: "run", what: bare(m[1])}
+		return task{kind: "run", what: command(m[1])}
 	}
 	if t.attached != "" {
 		t.kind = "explain"
@@ -75,6 +75,20 @@ func bare(s string) string {
 		}
 	}
 	return strings.TrimRight(s, "”")
+}
+
+// command is a command line out of a sentence: what is in backticks, else the first line without the full stop after its
+// last word. "./..." keeps its dots.
+func command(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if inside, ok := strings.CutPrefix(s, "`"); ok {
+		inside, _, _ = strings.Cut(inside, "`")
+		return inside
+	}
+	if end := len(s) - 1; end > 0 && s[end] == '.' && !strings.ContainsRune("./ ", rune(s[end-1])) {
+		s = s[:end]
+	}
+	return s
 }
 
 var (
@@ -119,7 +133,7 @@ func styleOf(words string) style {
 		s.most = 1
 	}
 	if m := onlyThat.FindStringSubmatch(words); m != nil {
-		for _, w := range strings.Fields(m[1]) {
+		for w := range strings.FieldsSeq(m[1]) {
 			if w = strings.Trim(w, "`\"'()"); len(w) > 2 && !fillers.MatchString(w) {
 				s.only = append(s.only, w)
 			}
@@ -174,7 +188,7 @@ func (s style) filter(points []string) []string {
 	var out []string
 	for _, p := range points {
 		for _, w := range s.only {
-			if p != "" && strings.Contains(strings.ToLower(p), strings.TrimSuffix(strings.ToLower(w), "s")) {
+			if p != "" && strings.Contains(strings.ToLower(p), stem(w)) {
 				out = append(out, p)
 				break
 			}
@@ -184,4 +198,18 @@ func (s style) filter(points []string) []string {
 		return []string{"Nothing in what I found mentions " + strings.Join(s.only, " or ") + "."}
 	}
 	return out
+}
+
+// stem is what the forms of an English word mostly share: "stopping", "stops" and "stopped" give "stop".
+func stem(w string) string {
+	w = strings.ToLower(w)
+	for _, suffix := range []string{"ing", "ed", "s"} {
+		if t, ok := strings.CutSuffix(w, suffix); ok && len(t) > 2 {
+			if n := len(t); suffix != "s" && t[n-1] == t[n-2] {
+				t = t[:n-1]
+			}
+			return t
+		}
+	}
+	return w
 }

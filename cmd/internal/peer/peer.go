@@ -354,6 +354,12 @@ func (p *Peer) Kind(kind string) Event {
 	return p.Event(kind, func(e Event) bool { return e.Kind == kind })
 }
 
+// WaitForEvents waits until cond is true of the events so far.
+func (p *Peer) WaitForEvents(what string, cond func([]Event) bool) {
+	p.t.Helper()
+	p.WaitFor(what, func() bool { return cond(p.events) })
+}
+
 // Events are the events so far.
 func (p *Peer) Events() []Event {
 	p.mu.Lock()

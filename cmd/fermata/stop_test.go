@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"fermata/cmd/internal/peer"
+)
+
+// Each file of testdata/stop is a stop, or an end that nobody asked for, driven over LSP against the real binary and a
+// real HTTP model. Its sections:
+//
+//	model   the scenario that the model plays
+//	when    the moment of the stop: "shown TEXT" (the text shown so far ends with it), "output TEXT" (of a tool),
+//	        "request" (it has arrived whole), "question" (permission is asked for), "write" (start and stop in one
+//	        write), "never"
+//	shown   the reasoning and the text that the client was shown, as Go strings, "" for none
+//	result  outcome and cause, then one line for each tool call: its id, state and cause
+//	next    the messages of the next request, each as its exact JSON; … stands for any text
+//
+// guards P1, P2, S2, S3, S4, S5, S6, S7, S8, S11, S14, F1
+func TestWhatTheClientWasShownIsWhatTheModelSeesNext(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "stop", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := map[string]string{}
+			for _, f := range archive.Files {
+				c[f.Name] = string(f.Data)
+			}
+			playStop(t, c)
+		})
+	}
+}
+
+func playStop(t *testing.T, c map[string]string) {
+	asked, answered := make(chan struct{}, 1), make(chan struct{})
+	e := newEditor(t, c["model"], peer.Options{Answer: func(method string, _ json.RawMessage) (any, *peer.Error) {
+		if method != "fermata/permission" {
+			return nil, nil
+		}
+		if strings.HasPrefix(c["when"], "question") {
+			asked <- struct{}{}
+			<-answered // the user is still thinking when the stop comes
+		}
+		return map[string]any{"answer": "once"}, nil
+	}})
+	e.Initialize(e.root, nil)
+	session := e.NewSession(e.root)
+
+	how, text, _ := strings.Cut(strings.TrimSpace(c["when"]), " ")
+	var start, stop string
+	if how == "write" {
+		a, startID := e.Request("fermata/turn/start", map[string]any{"session": session, "prompt": peer.Text("Count.")})
+		b, stopID := e.Request("fermata/turn/stop", map[string]any{})
+		e.Write(append(a, b...))
+		start, stop = startID, stopID
+	} else {
+		start = e.ask(session, "Count.")
+	}
+	switch how {
+	case "shown":
+		want, err := strconv.Unquote(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := ""
+		e.Event(text, func(ev peer.Event) bool {
+			if ev.Kind == "delta" {
+				all += ev.Text
+			}
+			return strings.HasSuffix(all, want)
+		})
+	case "output":
+		all := ""
+		e.Event(text, func(ev peer.Event) bool {
+			if ev.Kind == "tool.output" {
+				all += ev.Text
+			}
+			return strings.Contains(all, text)
+		})
+	case "request":
+		if _, err := e.model.Await(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+	case "question":
+		<-asked
+	case "write", "never":
+	default:
+		t.Fatalf("when %q", how)
+	}
+	if how != "write" && how != "never" {
+		stop = e.Go("fermata/turn/stop", map[string]any{})
+	}
+	r := e.turn(start)
+	if stop != "" {
+		if s := e.turn(stop); fmt.Sprint(s) != fmt.Sprint(r) && (s.Turn != r.Turn || s.Outcome != r.Outcome) {
+			t.Errorf("the stop answers %+v, the start %+v", s, r)
+		}
+	}
+	close(answered)
+
+	result := r.Outcome + " " + r.Cause + "\n"
+	for _, tool := range r.Tools {
+		result += strings.TrimSpace(tool.Call+" "+tool.State+" "+tool.Cause) + "\n"
+	}
+	if result != c["result"] {
+		t.Errorf("the turn ended\n%swant\n%s", result, c["result"])
+	}
+	steps := strings.Count(c["model"], "call ") + 1
+	var shown strings.Builder
+	for step := 1; step <= steps; step++ {
+		reasoning, text := e.Shown(r.Turn, step, "reasoning"), e.Shown(r.Turn, step, "text")
+		if step == 1 || reasoning+text != "" {
+			fmt.Fprintf(&shown, "%q %q\n", reasoning, text)
+		}
+	}
+	if shown.String() != c["shown"] {
+		t.Errorf("the client was shown\n%swant\n%s", shown.String(), c["shown"])
+	}
+
+	// The session goes on, and the next request holds what was shown.
+	before := len(e.model.Requests())
+	if next := e.turn(e.ask(session, "Go on.")); next.Outcome != "completed" {
+		t.Fatalf("the session does not go on: %+v", next)
+	}
+	requests := e.model.Requests()
+	got := messages(t, requests[before].Body)
+	want := strings.Split(strings.TrimSpace(c["next"]), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("the next request holds\n%s\nwant\n%s", strings.Join(got, "\n"), c["next"])
+	}
+	for i := range want {
+		if !matches(want[i], got[i]) {
+			t.Errorf("message %d of the next request is\n%s\nwant\n%s", i+1, got[i], want[i])
+		}
+	}
+	e.quit()
+}

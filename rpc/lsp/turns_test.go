@@ -1,0 +1,240 @@
+package lsp
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"fermata/agent"
+)
+
+const endless = "reply\nrate 200\nwords 100000\n"
+
+func TestATurnIsToldFromItsStartToItsReply(t *testing.T) {
+	e := start(t, "reply\nsay Hello there\n")
+	e.initialize(fermataClient)
+	id := e.session()
+	r := e.req("fermata/turn/start", obj{"session": id, "prompt": text("hi"), "unknown": 1})
+	e.send(r)
+	got, replied := e.result(r)
+	said, last := e.said(got.Turn)
+	if got.Outcome != "completed" || said != "Hello there" || last > replied {
+		t.Errorf("%+v, said %q at %d, replied at %d", got, said, last, replied)
+	}
+	if _, ended := e.event("turn.ended"); ended > replied {
+		t.Error("the reply overtook the end of the turn")
+	}
+}
+
+// guards S2
+func TestAStopInTheSameReadAsItsStartFindsIt(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	id := e.session()
+	for range 20 {
+		started := e.req("fermata/turn/start", obj{"session": id, "prompt": text("hi")})
+		stop := e.req("fermata/turn/stop", nil)
+		e.send(started, stop)
+		a, _ := e.result(started)
+		b, _ := e.result(stop)
+		if a.Outcome != "stopped" || a.Cause != "user" || a.Turn != b.Turn || b.Outcome != "stopped" {
+			t.Fatalf("start %+v, stop %+v", a, b)
+		}
+	}
+}
+
+// guards S4, P1
+func TestAStopKeepsWhatWasSentAndRepliesAfterAllOfIt(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started)
+	e.event("delta")
+	stop := e.req("fermata/turn/stop", obj{})
+	e.send(stop)
+	got, stopReplied := e.result(stop)
+	_, startReplied := e.result(started)
+	said, last := e.said(got.Turn)
+	sum := sha256.Sum256([]byte(said))
+	if got.Kept == nil || got.Kept.Bytes != int64(len(said)) || got.Kept.SHA256 != hex.EncodeToString(sum[:]) {
+		t.Errorf("kept %+v of %d bytes", got.Kept, len(said))
+	}
+	if last > stopReplied || last > startReplied {
+		t.Errorf("the last delta is %d, the replies %d and %d", last, stopReplied, startReplied)
+	}
+	if _, i := e.event("stopping"); i > stopReplied {
+		t.Error("the stop was not acknowledged before its end")
+	}
+	var again outcome
+	e.call("fermata/turn/stop", obj{"turn": got.Turn}, &again) // guards S1
+	if again.Outcome != "stopped" || again.Kept.SHA256 != got.Kept.SHA256 {
+		t.Errorf("stopped again: %+v", again)
+	}
+	e.refused("fermata/turn/stop", nil, -31003, "no turn is running")
+}
+
+// guards S13, S4
+func TestAClientThatDoesNotReadDoesNotDelayTheStop(t *testing.T) {
+	e := start(t, "reply\nwords 20000\nhang\n")
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started)
+	e.event("delta")
+	paused := make(chan struct{})
+	e.mu.Lock()
+	e.paused = paused
+	e.mu.Unlock()
+	stop := e.req("fermata/turn/stop", nil)
+	e.send(stop)
+	<-e.model.Requests()[0].Closed() // the connection to the model is closed although nobody reads
+	e.mu.Lock()
+	e.paused = nil
+	e.mu.Unlock()
+	close(paused)
+	got, replied := e.result(stop)
+	said, last := e.said(got.Turn)
+	if got.Kept == nil || got.Kept.Bytes != int64(len(said)) || last > replied {
+		t.Errorf("kept %+v, said %d bytes until %d, replied at %d", got.Kept, len(said), last, replied)
+	}
+}
+
+func TestCancellingAStartIsAStopWithAResult(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started, note("$/cancelRequest", obj{"id": started["id"]}))
+	if got, _ := e.result(started); got.Outcome != "stopped" || got.Cause != "user" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// guards D3, D4
+func TestARedirectReplacesTheRunningTurn(t *testing.T) {
+	e := start(t, "reply\nsay The first attempt\nhang\nreply\nsay The second\n")
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("question")})
+	e.send(started)
+	e.find("the first answer", func(m message) bool { return strings.Contains(eventOf(m).Text, "attempt") })
+	redirect := e.req("fermata/turn/redirect", obj{"prompt": text("shorter please")})
+	e.send(redirect)
+	old, _ := e.result(started)
+	got, _ := e.result(redirect)
+	if old.Outcome != "stopped" || got.Outcome != "completed" || old.Turn == got.Turn {
+		t.Fatalf("%+v, %+v", old, got)
+	}
+	var in struct {
+		Body         string
+		Verified     bool
+		Request      struct{ Turn string }
+		Parts        []struct{ Kind, Role string }
+		Previous     string
+		SharedPrefix int64
+	}
+	e.call("fermata/request/input", nil, &in)
+	if !in.Verified || in.Request.Turn != got.Turn || in.Previous == "" || in.SharedPrefix == 0 {
+		t.Errorf("%+v", in)
+	}
+	for _, part := range []string{"question", "The first attempt", "shorter please"} {
+		if !strings.Contains(in.Body, part) {
+			t.Errorf("the model input lacks %q: %s", part, in.Body)
+		}
+	}
+	// The redirect of an ended turn, of which the connection knows nothing but the id.
+	again := e.req("fermata/turn/redirect", obj{"turn": old.Turn, "prompt": text("longer")})
+	e.send(again)
+	if r, _ := e.result(again); r.Outcome != "completed" || r.Session != got.Session {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestARepeatedStartJoinsTheFirst(t *testing.T) {
+	e := start(t, "reply\nsay Once\nreply\nsay Twice\n")
+	e.initialize(fermataClient)
+	p := obj{"session": e.session(), "prompt": text("hi"), "clientId": "c1"}
+	one, two := e.req("fermata/turn/start", p), e.req("fermata/turn/start", p)
+	e.send(one, two)
+	a, _ := e.result(one)
+	b, _ := e.result(two)
+	if a.Turn != b.Turn || len(e.model.Requests()) != 1 {
+		t.Errorf("%+v, %+v, %d requests", a, b, len(e.model.Requests()))
+	}
+}
+
+func TestASecondTurnInABusySessionIsRefusedByName(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	id := e.session()
+	first := e.req("fermata/turn/start", obj{"session": id, "prompt": text("hi")})
+	e.send(first)
+	ev, _ := e.event("turn.started")
+	var body struct{ Turn string }
+	if err := json.Unmarshal(ev.Entry, &body); err != nil {
+		t.Fatal(err)
+	}
+	m := e.refused("fermata/turn/start", obj{"session": id, "prompt": text("hi")}, -31002, "already runs")
+	if m.Error.Data.Kind != "busy" || m.Error.Data.ID != body.Turn {
+		t.Errorf("%+v", m.Error.Data)
+	}
+	e.call("fermata/turn/stop", nil, nil)
+}
+
+func TestAClosedInputStopsTheTurnAndCommitsIt(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started)
+	e.event("delta")
+	e.in.Close()
+	got, _ := e.result(started) // a client that has only closed its input is still told
+	said, _ := e.said(got.Turn)
+	if got.Outcome != "stopped" || got.Cause != "client_gone" || got.Kept.Bytes != int64(len(said)) {
+		t.Errorf("%+v, said %d bytes", got, len(said))
+	}
+	if err := <-e.served; !errors.Is(err, ErrNoShutdown) {
+		t.Errorf("served: %v", err)
+	}
+}
+
+func TestAShutdownStopsWhatRuns(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started)
+	e.event("delta")
+	e.call("shutdown", nil, nil)
+	if got, _ := e.result(started); got.Outcome != "stopped" || got.Cause != "shutdown" {
+		t.Errorf("%+v", got)
+	}
+	e.refused("fermata/session/list", nil, -32600, "shutdown")
+	e.send(note("exit", nil))
+	if err := <-e.served; err != nil {
+		t.Errorf("served: %v", err)
+	}
+}
+
+func TestDeltasAreEncodedWithoutAllocating(t *testing.T) {
+	ev := agent.Event{Session: "s_1", Delta: &agent.Delta{Turn: "t_1", Step: 1, Part: "text", Offset: 7, Text: "a \"quoted\"\n😀"}}
+	var buf []byte
+	buf = appendEvent(buf, ev)
+	var got event
+	if err := json.Unmarshal(buf, &got); err != nil || got.Text != ev.Delta.Text || got.Offset != 7 || got.Kind != "delta" {
+		t.Errorf("%s: %v", buf, err)
+	}
+	if n := testing.AllocsPerRun(100, func() { buf = appendEvent(buf[:0], ev) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkDelta(b *testing.B) {
+	ev := agent.Event{Session: "s_1", Delta: &agent.Delta{Turn: "t_1", Step: 1, Part: "text", Text: "word "}}
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = appendEvent(buf[:0], ev)
+	}
+	_ = fmt.Sprint(len(buf))
+}
