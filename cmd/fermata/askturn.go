@@ -61,7 +61,7 @@ func (x *asking) turn(ctx context.Context, prompt string, redirects transcript.T
 	t := x.agent.Reserve(x.session.ID())
 	x.screen.begin(func() { t.Stop(agent.ErrClientGone) })
 	if x.keys != nil {
-		defer noEcho(x.app.in)()
+		defer x.keys.silence()()
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { leave = x.stopOnSignal(t) })
@@ -228,6 +228,7 @@ func (x *asking) Permission(ctx context.Context, q agent.Question) (agent.Reply,
 	if err := x.events.Drain(ctx); err != nil { // the question stands below what led to it
 		return agent.Reply{}, err
 	}
+	x.keys.discard()
 	st := x.screen.note.style
 	x.screen.say(st.warn(st.dot()) + " " + st.bold(q.Call.Tool) + " asks for permission")
 	x.screen.say(indented(asked(q.Call)))

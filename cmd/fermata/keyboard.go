@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -18,12 +19,15 @@ var (
 )
 
 // keyboard reads the terminal. A read cannot be taken back, so one goroutine does them all and only when somebody waits
-// for a key; what comes for a question that was given up goes to the next. One goroutine at a time may use a keyboard.
+// for a key; what comes for a question that was given up goes to the next. Its methods may be called from any goroutine;
+// a question waits for the one before it.
 type keyboard struct {
-	in      *os.File
-	out     io.Writer
-	want    chan struct{}
-	got     chan keys
+	in   *os.File
+	out  io.Writer
+	want chan struct{}
+	got  chan keys
+
+	mu      sync.Mutex // held as long as a question has the terminal: its mode is changed and changed back under it
 	reading bool
 }
 
@@ -45,7 +49,7 @@ func newKeyboard(in *os.File, out io.Writer) *keyboard {
 	return k
 }
 
-// next waits for what is typed.
+// next waits for what is typed. It is called with mu held.
 func (k *keyboard) next(ctx context.Context) ([]byte, error) {
 	if !k.reading {
 		k.want <- struct{}{}
@@ -69,8 +73,37 @@ func (k *keyboard) raw() (restore func(), err error) {
 	return func() { _ = term.Restore(int(k.in.Fd()), before) }, nil
 }
 
+// silence keeps what is typed from being echoed into an answer that streams. ^C still is a signal.
+func (k *keyboard) silence() (restore func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	restore = noEcho(k.in)
+	return func() {
+		k.mu.Lock() // a question that was given up restores the mode first
+		defer k.mu.Unlock()
+		restore()
+	}
+}
+
+// discard forgets what was typed before a question was seen: it is no answer to it.
+func (k *keyboard) discard() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	discardTyped(k.in)
+	select {
+	case <-k.got:
+		k.reading = false
+	default:
+	}
+}
+
 // choose waits for one of the keys in choices; Escape counts as the last of them.
 func (k *keyboard) choose(ctx context.Context, choices string) (byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if ctx.Err() != nil {
+		return 0, context.Cause(ctx)
+	}
 	restore, err := k.raw()
 	if err != nil {
 		return 0, err
@@ -101,6 +134,8 @@ func (k *keyboard) choose(ctx context.Context, choices string) (byte, error) {
 // line lets the user edit a line, which begins as prefill, and returns it on Enter. Pasted line breaks stay in it. It
 // returns errInterrupt on ^C, errLeft on Escape and on ^D in an empty line.
 func (k *keyboard) line(ctx context.Context, prompt, prefill string, history ...string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	restore, err := k.raw()
 	if err != nil {
 		return "", err

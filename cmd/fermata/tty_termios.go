@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noEcho keeps what is typed while an answer streams from being mixed into it. ^C still is a signal.
+// noEcho keeps what is typed from being echoed.
 func noEcho(f *os.File) (restore func()) {
 	fd := int(f.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)
