@@ -154,7 +154,7 @@ func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
 // resolve waits for the turn that this one redirects and finds its session.
 func (t *Turn) resolve(ctx context.Context, start *Start) error {
 	if !t.redirect {
-		return nil
+		return t.checkRedirects(ctx, start.Redirects)
 	}
 	if t.prev != nil {
 		<-t.prev.done // it was stopped when this turn was reserved
@@ -185,6 +185,18 @@ func (t *Turn) resolve(ctx context.Context, start *Start) error {
 	start.Redirects = t.redirects
 	t.setSession(info.Session)
 	return nil
+}
+
+// checkRedirects wants a turn of the same session, or "": the log never links to a turn that there is not (D2).
+func (t *Turn) checkRedirects(ctx context.Context, id transcript.TurnID) error {
+	if id == "" {
+		return nil
+	}
+	info, err := t.agent.o.Store.Turn(ctx, id)
+	if err == nil && info.Session != t.Session() {
+		err = fmt.Errorf("redirect: %w: %s in session %s", transcript.ErrNoTurn, id, t.Session())
+	}
+	return err
 }
 
 func (t *Turn) setSession(id transcript.SessionID) {
@@ -252,7 +264,7 @@ func (s *Session) renew(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				if err := s.log.Lease(ctx); err != nil && ctx.Err() == nil {
+				if err := s.log.Renew(ctx); err != nil && ctx.Err() == nil {
 					s.agent.o.Log.Warn("the session's lease was not renewed", "session", s.ID(), "err", err)
 				}
 			}

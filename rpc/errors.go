@@ -16,9 +16,6 @@ import (
 // ErrCanceled is the cause of a request's context when the client has cancelled it.
 var ErrCanceled = errors.New("the client cancelled the request")
 
-// ErrBadParams is what errors of [Decode] and [BadParam] are.
-var ErrBadParams = jsonrpc2.NewError(jsonrpc2.InvalidParams, "invalid params")
-
 // about is an error with the id of what it is about.
 type about struct {
 	id  string
@@ -28,9 +25,13 @@ type about struct {
 func (a *about) Error() string { return a.err.Error() }
 func (a *about) Unwrap() error { return a.err }
 
-// About adds to an error the id of the session, turn or request that it is about; nil stays nil.
+// About adds to an error the id of the session, turn or request that it is about; nil stays nil, and what was added first
+// stays: it is closer to the cause.
 func About[ID ~string](id ID, err error) error {
 	if err == nil || id == "" {
+		return err
+	}
+	if _, ok := errors.AsType[*about](err); ok {
 		return err
 	}
 	return &about{string(id), err}
@@ -67,6 +68,15 @@ var named = []struct {
 	{context.Canceled, wire.CodeCancelled, wire.KindCancelled, ""},
 }
 
+// badParams are the conditions that one field of the params is to blame for.
+var badParams = []struct {
+	is    error
+	field string
+}{
+	{agent.ErrBadPrompt, "prompt"},
+	{transcript.ErrBadCursor, "cursor"},
+}
+
 // Error is the error of a response: the only place where errors become wire codes. An error that is a [jsonrpc2.Error]
 // already is sent as it is, one that has no name is an internal error.
 func Error(err error) *jsonrpc2.Error {
@@ -75,6 +85,11 @@ func Error(err error) *jsonrpc2.Error {
 	}
 	if e, ok := errors.AsType[*jsonrpc2.Error](err); ok {
 		return e
+	}
+	for _, b := range badParams {
+		if errors.Is(err, b.is) {
+			return &jsonrpc2.Error{Code: jsonrpc2.InvalidParams, Message: b.field + ": " + err.Error()}
+		}
 	}
 	data := wire.ErrorData{Kind: wire.KindInternal}
 	code := wire.CodeInternal

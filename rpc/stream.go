@@ -116,13 +116,30 @@ func (s *Stream) decode(body []byte) jsonrpc2.Message {
 	if err != nil {
 		return s.decodeOdd(body)
 	}
-	if call, ok := msg.(*jsonrpc2.Call); ok {
-		if id, _ := call.ID().StringValue(); strings.HasPrefix(id, numberMark) {
+	switch m := msg.(type) {
+	case *jsonrpc2.Call:
+		if id, _ := m.ID().StringValue(); strings.HasPrefix(id, numberMark) {
 			s.refuse(nil, jsonrpc2.InvalidRequest, "the id begins with a NUL character")
+			return nil
+		}
+	case *jsonrpc2.Notification:
+		if hasNullID(body) {
+			s.refuse(nil, jsonrpc2.InvalidRequest, "the id is null; a request needs a string or a number, a notification has none")
 			return nil
 		}
 	}
 	return msg
+}
+
+// hasNullID tells a request whose id is null from a notification: its sender waits for an answer.
+func hasNullID(body []byte) bool {
+	if !bytes.Contains(body, []byte(`"id"`)) {
+		return false
+	}
+	var m struct {
+		ID json.RawMessage `json:"id"`
+	}
+	return json.Unmarshal(body, &m) == nil && string(m.ID) == "null"
 }
 
 // envelope is a message whose parts may be anything.

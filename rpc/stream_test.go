@@ -74,6 +74,7 @@ func TestWhatIsNoMessageIsAnsweredAndTheConnectionGoesOn(t *testing.T) {
 		"another version":                   {framed(`{"jsonrpc":"1.0","id":7,"method":"x"}`), []string{refusal("7", -32600)}},
 		"a method that is no string":        {framed(`{"jsonrpc":"2.0","id":7,"method":7}`), []string{refusal("7", -32600)}},
 		"an id that is an object":           {framed(`{"jsonrpc":"2.0","id":{},"method":"x"}`), []string{refusal("null", -32600)}},
+		"an id that is null":                {framed(`{"jsonrpc":"2.0","id":null,"method":"x"}`), []string{refusal("null", -32600)}},
 		"an id with a NUL":                  {framed(`{"jsonrpc":"2.0","id":"\u0000","method":"x"}`), []string{refusal("null", -32600)}},
 		"an empty batch":                    {framed(`[]`), []string{refusal("null", -32600)}},
 		"a batch":                           {framed(`[` + ping + `,{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":"b","method":"x"}]`), []string{refusal("1", -32600), refusal(`"b"`, -32600)}},

@@ -22,5 +22,5 @@
 // goroutine and run one after another. Writes of one process queue for one connection; writes of several processes
 // queue for SQLite's lock, up to [Options].BusyTimeout. A context is looked at until the write has the lock; from then on
 // the write runs to its end, so that a cancelled caller never leaves the question open whether something was recorded.
-// Reads end when their context does. The package starts no goroutines of its own.
+// Reads end when their context does. No goroutine outlives the call that started it.
 package transcript

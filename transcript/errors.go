@@ -34,6 +34,9 @@ var (
 	ErrNoRequest = errors.New("no such request")
 	ErrNoBlob    = errors.New("no such blob")
 
+	// ErrBadCursor: a page was asked for with a cursor that [Store.Sessions] did not give.
+	ErrBadCursor = errors.New("no cursor of a page before")
+
 	// ErrTurnOpen: a turn cannot start while another turn of the session has not ended (invariant 2).
 	ErrTurnOpen = errors.New("a turn of this session has not ended")
 	// ErrTurnEnded: a turn cannot end twice, nor without having started (invariant 2).

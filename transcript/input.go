@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // Input is a model input as it was sent, with where each part came from (M7).
@@ -55,7 +56,8 @@ func (s *Store) Input(ctx context.Context, id RequestID) (*Input, error) {
 	return in, s.fail(op, s.compare(ctx, r, in))
 }
 
-// assemble fills in Body and Parts, and returns the SHA-256 of Body, taken while each piece is at hand.
+// assemble fills in Body and Parts, and returns the SHA-256 of Body. Hashing takes a quarter of the time, so it goes on
+// beside the reading.
 func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) ([]byte, error) {
 	turns, err := s.turnStarts(ctx, r.sid)
 	if err != nil {
@@ -64,11 +66,22 @@ func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) ([]byt
 	in.Body = make([]byte, 0, r.bytes)
 	in.Parts = make([]InputPart, 0, r.n+2)
 	sum, hashed := sha256.New(), 0
+	pieces := make(chan []byte, 16)
+	var hasher sync.WaitGroup
+	hasher.Go(func() { // ends when pieces is closed, before assemble returns
+		for p := range pieces {
+			sum.Write(p)
+		}
+	})
+	finish := sync.OnceFunc(func() { close(pieces); hasher.Wait() })
+	defer finish()
 	add := func(p InputPart, start int) {
-		sum.Write(in.Body[hashed:])
-		hashed = len(in.Body)
 		p.Offset, p.Length = int64(start), int64(len(in.Body)-start)
 		in.Parts = append(in.Parts, p)
+		if n := len(in.Body); n-hashed >= batchBytes || p.Kind == "tail" {
+			pieces <- in.Body[hashed:n]
+			hashed = n
+		}
 	}
 	in.Body = append(in.Body, r.head...)
 	add(InputPart{Kind: "head"}, 0)
@@ -102,6 +115,7 @@ func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) ([]byt
 	start := len(in.Body)
 	in.Body = append(in.Body, r.tail...)
 	add(InputPart{Kind: "tail"}, start)
+	finish()
 	return sum.Sum(nil), nil
 }
 

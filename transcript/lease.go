@@ -11,11 +11,14 @@ import (
 const LeaseTime = 10 * time.Second
 
 // Lease takes the right to run turns in the session for [LeaseTime] (C4), or renews it. One owner at a time holds it; a
-// lease that expired is taken over. While another owner's is live the error is a [*LeaseError].
+// lease that expired, or whose owner is dead, is taken over. While another owner's is live the error is a [*LeaseError].
 //
 // From here to Release every write of this Log checks that no other owner took over meanwhile, and is refused with
 // [ErrLeaseLost] if one did: a process that slept through its lease cannot write into a session that was repaired.
 func (l *Log) Lease(ctx context.Context) error {
+	if err := l.st.alive.show(); err != nil {
+		return l.st.fail("take lease", err)
+	}
 	return l.lease(ctx, "take lease", func(t *tx, owner string) error {
 		now := time.Now()
 		var other string
@@ -25,7 +28,7 @@ func (l *Log) Lease(ctx context.Context) error {
 		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
 			return err
-		case other != owner && expires > millis(now):
+		case other != owner && expires > millis(now) && !l.st.alive.gone(other):
 			return &LeaseError{Session: l.id, Owner: other, Expires: fromMillis(expires)}
 		}
 		_, err = t.exec(`INSERT INTO lease (sid, owner, expires) VALUES (?, ?, ?)

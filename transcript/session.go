@@ -60,7 +60,7 @@ func (s *Store) Sessions(ctx context.Context, q SessionQuery) ([]SessionInfo, st
 	if q.Cursor != "" {
 		var updated, sid int64
 		if _, err := fmt.Sscanf(q.Cursor, "%d.%d", &updated, &sid); err != nil {
-			return nil, "", fmt.Errorf("%s: cursor %q is none of ours", op, q.Cursor)
+			return nil, "", fmt.Errorf("%s: %w: %q", op, ErrBadCursor, q.Cursor)
 		}
 		where, args = append(where, "(s.updated, s.sid) < (?, ?)"), append(args, updated, sid)
 	}

@@ -2,10 +2,8 @@ package transcript
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"time"
 )
 
@@ -32,6 +29,7 @@ type Store struct {
 	opt   Options
 	w     *writer // nil when read-only
 	reads *sql.DB
+	alive presence
 }
 
 // Each page cache is small on purpose: the process holds one per connection, and a session is read in order, once.
@@ -61,7 +59,7 @@ func Open(path string, o Options) (*Store, error) {
 	if o.Owner == "" {
 		o.Owner = newOwner()
 	}
-	s := &Store{path: path, opt: o}
+	s := &Store{path: path, opt: o, alive: presence{folder: path + "-owners", owner: o.Owner}}
 	if err := s.prepareFile(); err != nil {
 		return nil, failAt(path, op, err)
 	}
@@ -75,12 +73,6 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func newOwner() string {
-	var b [6]byte
-	rand.Read(b[:]) // never fails
-	return "fermata-" + strconv.Itoa(os.Getpid()) + "-" + hex.EncodeToString(b[:])
-}
-
 // Path is the database's absolute path.
 func (s *Store) Path() string { return s.path }
 
@@ -92,7 +84,7 @@ func (s *Store) Owner() string { return s.opt.Owner }
 func (s *Store) Close() error { return s.fail("close transcript", s.disconnect()) }
 
 func (s *Store) disconnect() error {
-	var errs []error
+	errs := []error{s.alive.hide()}
 	if s.reads != nil {
 		errs = append(errs, s.reads.Close())
 		s.reads = nil

@@ -260,14 +260,14 @@ func TestALeaseIsHeldByOneAndTakenOverWhenItExpires(t *testing.T) {
 		if !ok || held.Owner != "a" || !errors.Is(err, ErrLeased) {
 			t.Fatal("got", err)
 		}
-		time.Sleep(LeaseTime - time.Second)
+		<-time.After(LeaseTime - time.Second)
 		if err := a.Renew(ctx); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(LeaseTime - time.Second)
+		<-time.After(LeaseTime - time.Second)
 		wantErr(t, b.Lease(ctx), ErrLeased)
 		turn, sent := start(t, a, "q")
-		time.Sleep(2 * time.Second)
+		<-time.After(2 * time.Second)
 		if err := b.Lease(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -291,6 +291,29 @@ func TestALeaseIsHeldByOneAndTakenOverWhenItExpires(t *testing.T) {
 		}
 		exchange(t, a, "q", "a")
 	})
+}
+
+// What a kill -9 leaves is a lease that is live and an owner that is not: the session need not wait for the expiry.
+//
+// guards C4, C2
+func TestALeaseOfADeadOwnerIsTakenOverAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.db")
+	sa, sb := openAt(t, path, Options{}), openAt(t, path, Options{})
+	a := newSession(t, sa)
+	b, err := sb.Log(t.Context(), a.Session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Lease(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, b.Lease(t.Context()), ErrLeased)
+	if err := sa.alive.lock.Unlock(); err != nil { // the system does this when a process dies
+		t.Fatal(err)
+	}
+	if err := b.Lease(t.Context()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestABlobIsStoredOnceAndReadAsItWas(t *testing.T) {

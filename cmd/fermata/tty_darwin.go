@@ -13,6 +13,6 @@ const (
 
 // discardTyped forgets what was typed and not read yet.
 func discardTyped(f *os.File) {
-	const read = 1 // FREAD of sys/fcntl.h
+	const read = 1                                                 // FREAD of sys/fcntl.h
 	_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, read) // when it fails, it is read: as before
 }

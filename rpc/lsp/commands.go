@@ -153,11 +153,7 @@ func (s *server) redirectLane(p pending) (then, error) {
 	return func(ctx context.Context) (any, error) {
 		report, err := stopped(ctx)
 		if errors.Is(err, agent.ErrNothingRuns) {
-			last, ok := s.views.get("")
-			if !ok {
-				return nil, transcript.ErrNoTurn
-			}
-			report, err = agent.Report{Turn: last.turn, Silent: last.silent, Prompt: last.prompt}, nil
+			report, err = s.lastTurn(ctx)
 		}
 		if err != nil {
 			return nil, err
@@ -165,6 +161,28 @@ func (s *server) redirectLane(p pending) (then, error) {
 		p.args.Turn, p.report = report.Turn, report
 		return s.openPrompt(ctx, p)
 	}, nil
+}
+
+// lastTurn is how the last turn of the session used last has ended, from the log.
+func (s *server) lastTurn(ctx context.Context) (agent.Report, error) {
+	a, store, err := s.backend(ctx)
+	if err != nil {
+		return agent.Report{}, err
+	}
+	id, err := s.session(ctx, "")
+	if err != nil {
+		return agent.Report{}, err
+	}
+	entries, err := store.Entries(ctx, id, 0, 0)
+	if err != nil {
+		return agent.Report{}, rpc.About(id, err)
+	}
+	for _, e := range slices.Backward(entries) {
+		if b, ok := e.Body.(*transcript.TurnStarted); ok {
+			return a.Stop(ctx, b.Turn, agent.ErrStopped)
+		}
+	}
+	return agent.Report{}, transcript.ErrNoTurn
 }
 
 // launch starts a registered turn that no request waits for. It is answered once the turn has begun.

@@ -14,7 +14,6 @@ type documents struct {
 
 	mu    sync.Mutex
 	byKey map[string]*document
-	last  string // key of the document that was opened or changed last
 }
 
 // document is an open document. The client's text, saved or not, is the file.
@@ -76,9 +75,7 @@ func (s *server) didOpen(params []byte) error {
 	if s.docs.byKey == nil {
 		s.docs.byKey = map[string]*document{}
 	}
-	k := key(d.uri)
-	s.docs.byKey[k] = d
-	s.docs.last = k
+	s.docs.byKey[key(d.uri)] = d
 	return nil
 }
 
@@ -91,7 +88,6 @@ func (s *server) didChange(params []byte) error {
 	s.docs.mu.Lock()
 	d := s.docs.byKey[k]
 	if d != nil {
-		s.docs.last = k
 		d.version = p.TextDocument.Version
 		for _, c := range p.ContentChanges {
 			d.text = c.apply(s.docs.enc, d.text)

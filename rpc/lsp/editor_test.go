@@ -57,6 +57,7 @@ type editor struct {
 	answers map[string]func(params json.RawMessage) any // to the daemon's requests; nil result: no answer
 	paused  chan struct{}                               // not nil: reading waits until it is closed
 	lastID  int
+	signal  context.CancelCauseFunc // ends the context that the daemon was started with
 }
 
 func newEditor(t *testing.T) *editor {
@@ -115,8 +116,10 @@ func (e *editor) connect(open func(agent.Client) (*agent.Agent, *transcript.Stor
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	e.in = inW
+	ctx, cancel := context.WithCancelCause(context.Background())
+	e.signal = cancel
 	go func() {
-		err := Serve(context.Background(), inR, outW, Options{
+		err := Serve(ctx, inR, outW, Options{
 			Version: "1.2.3", StateDir: e.state, EditDeadline: e.deadline,
 			Open: func(_ context.Context, c agent.Client) (*agent.Agent, *transcript.Store, error) { return open(c) },
 		})

@@ -62,8 +62,7 @@ type capabilities struct {
 		WorkspaceEdit struct {
 			DocumentChanges bool `json:"documentChanges"`
 		} `json:"workspaceEdit"`
-		ApplyEdit bool `json:"applyEdit"`
-		CodeLens  struct {
+		CodeLens struct {
 			RefreshSupport bool `json:"refreshSupport"`
 		} `json:"codeLens"`
 	} `json:"workspace"`

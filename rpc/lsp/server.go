@@ -29,6 +29,9 @@ var ErrNoShutdown = errors.New("the client went without a shutdown request")
 // endDeadline is how long the end of all turns may take once the client is gone.
 const endDeadline = 4500 * time.Millisecond
 
+// replyDeadline is how long the client may take to read the last replies, within endDeadline.
+const replyDeadline = 2 * time.Second
+
 // Options say what to serve. Open and StateDir are required.
 type Options struct {
 	// Version is told in serverInfo.
@@ -99,19 +102,20 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s.conn = jsonrpc2.NewConn(s.stream)
 	s.lenses.kick = make(chan struct{}, 1)
 
-	s.work.Go(s.open)                                                    // ends with Open
-	s.work.Go(s.refreshLenses)                                           // ends with life
-	defer context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })() // a signal
-	s.conn.Go(s.life, s.handle)                                          // ends with the input
+	s.work.Go(s.open)                                                   // ends with Open
+	s.work.Go(s.refreshLenses)                                          // ends with life
+	defer context.AfterFunc(ctx, func() { s.end(agent.ErrShutdown) })() // a signal
+	s.conn.Go(s.life, s.handle)                                         // ends with the input
 
 	select {
 	case <-s.left:
+		s.finish(agent.ErrClientGone)
 	case <-s.ctx.Done():
+		s.finish(context.Cause(s.ctx))
 	}
-	s.finish(agent.ErrClientGone)
 	endLife()
 	_ = s.stream.Close() // the reader ends; nothing is left to read
-	s.wait(time.Second)
+	s.wait(300 * time.Millisecond)
 	switch cause := context.Cause(ctx); {
 	case s.phase.shutdown():
 		return nil
@@ -154,6 +158,8 @@ func (s *server) finish(cause error) {
 	ctx, cancel := s.deadline()
 	defer cancel()
 	s.closeAgent(ctx, cause)
+	ctx, cancel = context.WithTimeout(ctx, replyDeadline)
+	defer cancel()
 	s.calls.Idle(ctx)
 }
 

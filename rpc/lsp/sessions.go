@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"os"
 	"sync"
 
 	"go.lsp.dev/jsonrpc2"
@@ -55,6 +56,9 @@ func sessionNew(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error) 
 		root, err := workspaceParam(p.Workspace)
 		if err != nil {
 			return nil, err
+		}
+		if info, err := os.Stat(root); root != "" && (err != nil || !info.IsDir()) {
+			return nil, rpc.BadParam("workspace", "%s is not a folder", root)
 		}
 		if root == "" {
 			root = realPath(s.folders.first())

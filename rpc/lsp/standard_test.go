@@ -214,6 +214,21 @@ func TestAQuestionWithoutAnAnswerIsOfferedBackInTheLane(t *testing.T) { // guard
 	}
 }
 
+func TestTheLaneOpensForATurnThatHasEnded(t *testing.T) {
+	e := start(t, "reply\nsay A partial answer\nhang\n")
+	e.initialize(fermataClient)
+	r := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("x")})
+	e.send(r)
+	e.find("the answer", func(m message) bool { return strings.Contains(eventOf(m).Text, "answer") })
+	e.call("fermata/turn/stop", nil, nil)
+	got, _ := e.result(r)
+	var lane commandResult
+	e.call("workspace/executeCommand", command0("fermata.redirect"), &lane)
+	if lane.Turn != got.Turn || !strings.Contains(e.fileOf(lane.URI), "3 words are kept") {
+		t.Errorf("%+v", lane)
+	}
+}
+
 func TestControlsStandWhereItWasAsked(t *testing.T) {
 	e := start(t, "reply\nsay one two three\nhang\nreply\nsay x\n")
 	refreshed := make(chan struct{}, 100)

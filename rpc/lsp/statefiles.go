@@ -13,6 +13,7 @@ import (
 	"go.lsp.dev/protocol"
 	"go.lsp.dev/uri"
 
+	"fermata/rpc"
 	"fermata/rpc/wire"
 	"fermata/transcript"
 )
@@ -59,7 +60,7 @@ func (s *server) openTranscript(ctx context.Context, id transcript.SessionID) (a
 	}
 	text, _, err := s.render(ctx, id, "markdown")
 	if err != nil {
-		return nil, err
+		return nil, rpc.About(id, err)
 	}
 	path, err := s.stateFile("transcripts", fileName(string(id))+".md", text)
 	if err != nil {

@@ -117,6 +117,9 @@ func (s *server) input(ctx context.Context, p wire.RequestInputParams) (*transcr
 		if err != nil {
 			return nil, err
 		}
+		if _, err := store.Session(ctx, session); err != nil {
+			return nil, rpc.About(session, err)
+		}
 		if id, err = store.NewestRequest(ctx, session, ""); err != nil {
 			return nil, rpc.About(session, err)
 		}

@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"errors"
 
 	"go.lsp.dev/jsonrpc2"
 
@@ -89,6 +90,9 @@ func (s *server) run(ctx context.Context, q asked) (agent.Report, error) {
 	report, err := q.turn.Run(ctx, start)
 	s.drain(session)
 	finished(report)
+	if errors.Is(err, transcript.ErrNoTurn) {
+		err = rpc.About(q.redirects, err)
+	}
 	if err != nil {
 		return agent.Report{}, rpc.About(session, err)
 	}

@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"fermata/agent"
+	"fermata/rpc/wire"
 )
 
 const endless = "reply\nrate 200\nwords 100000\n"
@@ -199,6 +202,24 @@ func TestAClosedInputStopsTheTurnAndCommitsIt(t *testing.T) {
 	}
 }
 
+func TestAClientThatIsGoneWithoutReadingDoesNotKeepTheDaemon(t *testing.T) {
+	t.Parallel()
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	e.send(e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")}))
+	e.event("delta")
+	e.mu.Lock()
+	e.paused = make(chan struct{}) // closed at the end of the test
+	e.mu.Unlock()
+	gone := time.Now()
+	e.in.Close()
+	err := <-e.served
+	if took := time.Since(gone); !errors.Is(err, ErrNoShutdown) || took > 5*time.Second {
+		t.Errorf("%v after %v", err, took)
+	}
+	<-e.model.Requests()[0].Closed()
+}
+
 func TestAShutdownStopsWhatRuns(t *testing.T) {
 	e := start(t, endless)
 	e.initialize(fermataClient)
@@ -213,6 +234,29 @@ func TestAShutdownStopsWhatRuns(t *testing.T) {
 	e.send(note("exit", nil))
 	if err := <-e.served; err != nil {
 		t.Errorf("served: %v", err)
+	}
+}
+
+func TestASignalStopsWhatRunsAsAShutdown(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started)
+	e.event("delta")
+	e.signal(os.ErrProcessDone)
+	if got, _ := e.result(started); got.Outcome != "stopped" || got.Cause != "shutdown" {
+		t.Errorf("%+v", got)
+	}
+	if err := <-e.served; !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("served: %v", err)
+	}
+}
+
+func TestEveryMethodOfTheProtocolIsServed(t *testing.T) {
+	for _, m := range wire.Methods {
+		if (requests[m.Name] != nil) == m.FromDaemon {
+			t.Errorf("%s", m.Name)
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func filePathOn(windows bool, uri string) (string, bool) {
 // cleanSlashes leaves out empty and dot parts.
 func cleanSlashes(path string) string {
 	var parts []string
-	for _, p := range strings.Split(path, "/") {
+	for p := range strings.SplitSeq(path, "/") {
 		switch p {
 		case "", ".":
 		case "..":
