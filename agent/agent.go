@@ -80,6 +80,7 @@ type Options struct {
 	Secrets []string     // names of environment variables that commands are not given, besides those whose name tells
 	Log     *slog.Logger // nil: discarded
 
+	Retry    Retry
 	MaxSteps int           // model requests a turn; 0 means 50
 	Settle   time.Duration // S7's deadline; 0 means 5 s
 }

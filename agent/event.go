@@ -30,10 +30,12 @@ type Output struct {
 	Text string
 }
 
-// Retracted says that the text shown for a step is an attempt now (F2).
+// Retracted says that a try of a step failed and another one comes after a wait: what was shown of the step, if anything, is
+// an attempt now (F2).
 type Retracted struct {
 	Turn transcript.TurnID
 	Step int
+	Try  int // the one that failed, from 1
 	Why  string
 }
 

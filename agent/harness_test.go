@@ -159,7 +159,7 @@ func newWorld(t *testing.T, catalogue []tools.Tool, scripts ...func(*reply)) *wo
 		t.Fatal(err)
 	}
 	w.agent = New(Options{
-		Store: w.store, Client: w, Tools: catalogue, Settle: 200 * time.Millisecond,
+		Store: w.store, Client: w, Tools: catalogue, Settle: 200 * time.Millisecond, Retry: Retry{Tries: 1},
 		Models: func(string) (Model, error) {
 			return Model{Provider: provider, ProviderName: "test", Name: "scripted"}, nil
 		},

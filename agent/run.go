@@ -115,27 +115,60 @@ func (r *run) end(ctx context.Context, ended *transcript.TurnEnded) error {
 	return nil
 }
 
-// step sends one request and takes its answer. ended says that the turn is over.
+// step sends one request and takes its answer, trying again what failed in passing (F2). ended says that the turn is over.
 func (r *run) step(ctx context.Context, step int, started *transcript.TurnStarted) (answer *transcript.Answer, ended bool, err error) {
 	f, err := r.s.frame(r.m)
 	if err != nil {
 		return nil, false, err
 	}
+	for try := 1; ; try++ {
+		st, err := r.send(ctx, step, try, f, started)
+		if err != nil {
+			return nil, false, err
+		}
+		started = nil
+		answer, ended, failure, err := st.follow(ctx)
+		st.close()
+		if err != nil || failure == nil {
+			return answer, ended, err
+		}
+		wait, again := r.agent.o.Retry.wait(try, failure)
+		if err := st.broken(ctx, failure, !again); err != nil || !again {
+			return nil, true, err
+		}
+		if r.stopped(wait) { // S12
+			return nil, true, r.endStopped(ctx, nil, nil)
+		}
+	}
+}
+
+// stopped waits; true when the turn was stopped before the wait was over.
+func (r *run) stopped(wait time.Duration) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-r.stop:
+		return true
+	case <-timer.C:
+		return r.stopping()
+	}
+}
+
+// send stores a request and opens its stream. The caller closes it.
+func (r *run) send(ctx context.Context, step, try int, f frame, started *transcript.TurnStarted) (*stream, error) {
 	provider := r.m.Provider
 	sent, err := r.s.log.Send(ctx, transcript.Send{
-		Started: started, Turn: r.id, Step: step, Try: 1,
+		Started: started, Turn: r.id, Step: step, Try: try,
 		Route: provider.Route(), Provider: r.m.ProviderName, Model: r.m.Name, Enc: provider.Dialect(),
 		Head: f.head, Tail: f.tail, Instructions: f.instructions, Tools: f.tools,
 	})
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	r.told(sent.Entries)
-
-	st := &stream{run: r, step: step, request: sent.Request, sentAt: time.Now()}
+	st := &stream{run: r, step: step, try: try, request: sent.Request, sentAt: time.Now()}
 	st.open(ctx, model.Request{ID: sent.Request, Bytes: sent.Bytes, Body: r.body(ctx, sent.Request)})
-	defer st.close()
-	return st.follow(ctx)
+	return st, nil
 }
 
 // body opens the stored bytes of a request: the bytes that leave are the bytes that are stored (M2).

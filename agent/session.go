@@ -62,6 +62,7 @@ func New(o Options) *Agent {
 	if o.Settle == 0 {
 		o.Settle = 5 * time.Second
 	}
+	o.Retry = o.Retry.withDefaults()
 	if o.Log == nil {
 		o.Log = discard
 	}

@@ -16,6 +16,7 @@ import (
 type stream struct {
 	*run
 	step    int
+	try     int
 	request transcript.RequestID
 	sentAt  time.Time
 	status  int
@@ -70,19 +71,19 @@ func (st *stream) close() {
 // follow takes deltas until the answer ends, by itself or by a stop. A stop goes before a delta that came at the same
 // time. Invariant: the text a stop keeps is the concatenation of the deltas clients were sent (invariant 5).
 // Tests: TestAStopKeepsExactlyWhatWasShown.
-func (st *stream) follow(ctx context.Context) (answer *transcript.Answer, ended bool, err error) {
+func (st *stream) follow(ctx context.Context) (answer *transcript.Answer, ended bool, failure *model.Error, err error) {
 	for {
 		rec, ok := st.next()
 		switch {
 		case st.stopping():
-			return nil, true, st.stopped(ctx)
+			return nil, true, nil, st.stopped(ctx)
 		case !ok:
-			err := &model.Error{Class: model.Truncated, Message: "the provider's stream ended without saying so"}
-			return nil, true, st.broken(ctx, err)
+			return nil, false, &model.Error{Class: model.Truncated, Message: "the provider's stream ended without saying so"}, nil
 		case rec.err != nil:
-			return nil, true, st.broken(ctx, rec.err)
+			return nil, false, failureOf(rec.err), nil
 		case rec.d.Kind == model.End:
-			return st.complete(ctx, rec.d)
+			answer, ended, err = st.complete(ctx, rec.d)
+			return answer, ended, nil, err
 		case rec.d.Kind == model.Headers:
 			st.status = rec.d.Status
 		case rec.d.Kind == model.Text:
@@ -91,9 +92,17 @@ func (st *stream) follow(ctx context.Context) (answer *transcript.Answer, ended 
 			err = st.say(transcript.PartReasoning, rec.d.Text)
 		}
 		if err != nil {
-			return nil, true, st.unrecorded(ctx, err)
+			return nil, true, nil, st.unrecorded(ctx, err)
 		}
 	}
+}
+
+// failureOf is err as a model's failure; what is none of that is ours and does not pass by waiting.
+func failureOf(err error) *model.Error {
+	if e, ok := errors.AsType[*model.Error](err); ok {
+		return e
+	}
+	return &model.Error{Class: "internal", Message: err.Error(), Err: err}
 }
 
 // joinBound is how many bytes of waiting deltas become one: a fast model costs one commit for many deltas.
@@ -219,22 +228,27 @@ func keptOf(a *transcript.Answer) *transcript.Kept {
 	return k
 }
 
-// broken ends the turn as failed: what was said becomes an attempt (F1).
-func (st *stream) broken(ctx context.Context, cause error) error {
-	class, text, status := failureClass(cause)
-	if status != 0 {
-		st.status = status
+// broken records a try that failed: what was said becomes an attempt (F1). The last one ends the turn; before another
+// one, clients are told that what they were shown is retracted (F2).
+func (st *stream) broken(ctx context.Context, failure *model.Error, last bool) error {
+	if failure.Status != 0 {
+		st.status = failure.Status
 	}
-	ended := st.requestEnded("broken")
-	ended.Error = text
-	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{
-		Ended: ended, Answer: st.said(transcript.Broken, class),
-		TurnEnded: &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnFailed, Cause: class, Error: text},
-	})
+	c := transcript.Conclusion{Ended: st.requestEnded("broken"), Answer: st.said(transcript.Broken, string(failure.Class))}
+	c.Ended.Error = failure.Error()
+	if last {
+		c.TurnEnded = &transcript.TurnEnded{
+			Turn: st.id, Outcome: transcript.TurnFailed, Cause: string(failure.Class), Error: failure.Error(),
+		}
+	}
+	entries, err := st.s.log.Conclude(ctx, c)
 	if err != nil {
 		return err
 	}
 	st.told(entries)
+	if !last {
+		st.s.hub.publish(Event{Retracted: &Retracted{Turn: st.id, Step: st.step, Try: st.try, Why: failure.Error()}})
+	}
 	return nil
 }
 

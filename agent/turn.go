@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"fermata/agent/model"
 	"fermata/transcript"
 )
 
@@ -271,12 +270,4 @@ func (s *Session) renew(ctx context.Context) (stop func()) {
 		}
 	})
 	return func() { cancel(); wg.Wait() }
-}
-
-// failureClass is the word for a failure in the log and its text for people.
-func failureClass(err error) (class, text string, status int) {
-	if e, ok := errors.AsType[*model.Error](err); ok {
-		return string(e.Class), e.Error(), e.Status
-	}
-	return "internal", err.Error(), 0
 }

@@ -45,10 +45,12 @@ type Stream struct {
 
 	hanging sync.Once
 
-	mu    sync.Mutex // held while a message is written
-	out   io.Writer
-	buf   []byte
-	after []afterwards
+	mu  sync.Mutex // held while a message is written: for as long as the client does not read
+	out io.Writer
+	buf []byte
+
+	afterMu sync.Mutex // never held while writing, so that After does not block
+	after   []afterwards
 }
 
 // afterwards is what follows the writing of a response.
@@ -224,11 +226,12 @@ func (s *Stream) Notify(method string, params []byte) error {
 	return err
 }
 
-// After has f called once the response to a request was written, or could not be, by the goroutine that wrote it. f must not block.
+// After has f called once the response to a request was written, or could not be, by the goroutine that wrote it. f must
+// not block. After itself never does, also while another goroutine writes to a client that does not read (S13).
 func (s *Stream) After(id jsonrpc2.ID, f func()) {
 	head := bytes.TrimSuffix(jsonrpc2.AppendResponse(nil, id, nil, nil), []byte(`"result":null}`))
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.afterMu.Lock()
+	defer s.afterMu.Unlock()
 	s.after = append(s.after, afterwards{head, f})
 }
 
@@ -273,6 +276,8 @@ func (s *Stream) writeLocked(app func(dst []byte) []byte) (after []func(), n int
 
 // takeAfter is what was asked for after the response that body is.
 func (s *Stream) takeAfter(body []byte) (fs []func()) {
+	s.afterMu.Lock()
+	defer s.afterMu.Unlock()
 	s.after = slices.DeleteFunc(s.after, func(a afterwards) bool {
 		if !bytes.HasPrefix(body, a.head) {
 			return false

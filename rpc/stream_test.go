@@ -211,6 +211,23 @@ func TestAnOutputThatBreaksIsAHangup(t *testing.T) {
 	}
 }
 
+// stuckWriter tells that a write has begun, and never ends it.
+type stuckWriter chan struct{}
+
+func (w stuckWriter) Write([]byte) (int, error) {
+	close(w)
+	select {}
+}
+
+// guards S13: the reading goroutine calls After for each request, also a stop. It once waited for the write.
+func TestAfterDoesNotWaitForAClientThatDoesNotRead(t *testing.T) {
+	w := make(stuckWriter)
+	s := NewStream(strings.NewReader(""), w, StreamOptions{})
+	go func() { _ = s.Notify("n", nil) }() // never ends
+	<-w
+	s.After(jsonrpc2.NewNumberID(1), func() {})
+}
+
 func TestMessagesWrittenAtTheSameTimeStayWhole(t *testing.T) {
 	r, w := io.Pipe()
 	s := NewStream(strings.NewReader(""), w, StreamOptions{})

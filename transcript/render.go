@@ -248,7 +248,9 @@ func fate(b *ToolSettled) string {
 	text := strings.ReplaceAll(string(b.State), "_", " ")
 	switch b.Cause {
 	case CauseStoppedByUser:
-		text += ", stopped by you"
+		if b.State != ToolStopped { // that says it already
+			text += ", stopped by you"
+		}
 	case CausePermissionDenied:
 		text += ", permission denied"
 	case CauseTurnFailed:

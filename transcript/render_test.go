@@ -17,7 +17,7 @@ func renderedSession() (SessionInfo, []Entry) {
 	prompt := func(text string) []PromptPart { return []PromptPart{{Type: "text", Text: text}} }
 	exit := 143
 	bodies := []Body{
-		&SessionOpened{Workspace: "/work/app", Parent: "s_parent", ParentSeq: 12},
+		&SessionOpened{Workspace: "/home/me/app", Parent: "s_parent", ParentSeq: 12},
 		&TurnStarted{Turn: "t_1", Prompt: append(prompt("Explain *this*:\n\n```go\nfunc main() {"), PromptPart{
 			Type: "selection", Path: "main.go", Start: 3, End: 4, Text: "a ``` b\n~~~\n"})},
 		&EpochOpened{Epoch: 1, Reason: "first", Provider: "deepseek", Model: "deepseek-chat", Dialect: "chat/1"},
@@ -71,7 +71,7 @@ func renderedSession() (SessionInfo, []Entry) {
 		}
 		entries = append(entries, e)
 	}
-	return SessionInfo{ID: "s_1", Workspace: "/work/app", Title: "Explain *this*"}, entries
+	return SessionInfo{ID: "s_1", Workspace: "/home/me/app", Title: "Explain *this*"}, entries
 }
 
 // guards D2, D5, S6, C5: run with -update-markdown to write the file anew, and read what changed.

@@ -131,7 +131,7 @@ func (a *app) openStore() (*transcript.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.openStoreWith(transcript.Options{Version: versionString(), Owner: owner(), Power: s.config.Durability == "power"})
+	return a.openStoreWith(transcript.Options{Version: versionString(), Power: s.config.Durability == "power"})
 }
 
 // errNoDatabase means that no conversation was ever recorded here.
@@ -175,9 +175,6 @@ func (a *app) close() error {
 	return err
 }
 
-// owner names this process to other daemons (C4).
-func owner() string { return fmt.Sprintf("process %d", os.Getpid()) }
-
 // newAgent makes the agent that runs turns for a client. maxSteps and the policy come from the settings.
 func (a *app) newAgent(client agent.Client, log *slog.Logger) (*agent.Agent, error) {
 	s, err := a.settings()
@@ -194,8 +191,10 @@ func (a *app) newAgent(client agent.Client, log *slog.Logger) (*agent.Agent, err
 		Client:   client,
 		Tools:    tools.All(),
 		Policy:   s.policy,
+		Secrets:  s.keyVariables(),
 		Log:      log,
 		MaxSteps: s.config.Limits.MaxSteps,
+		Retry:    agent.Retry{Tries: s.config.Limits.Tries},
 	}), nil
 }
 

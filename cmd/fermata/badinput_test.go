@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -77,6 +78,9 @@ func (m message) text() string {
 	return *m.Content
 }
 
+// toolName is what OpenAI takes as the name of a function.
+var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+
 // legal wants a request that every provider takes: JSON in UTF-8, no answer without content or calls, each call with an id
 // of its own and with exactly one result right behind its answer, arguments that are an object, and a question at the end.
 func legal(t testing.TB, body []byte) []message {
@@ -101,7 +105,7 @@ func legal(t testing.TB, body []byte) []message {
 			}
 			for _, c := range m.ToolCalls {
 				var object map[string]any
-				if c.ID == "" || open[c.ID] || c.Function.Name == "" || json.Unmarshal([]byte(c.Function.Arguments), &object) != nil {
+				if c.ID == "" || open[c.ID] || !toolName.MatchString(c.Function.Name) || json.Unmarshal([]byte(c.Function.Arguments), &object) != nil {
 					t.Errorf("message %d has the call %+v", i, c)
 				}
 				open[c.ID] = true

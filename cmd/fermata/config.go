@@ -38,6 +38,7 @@ type providerConfig struct {
 
 type limitsConfig struct {
 	MaxSteps    int    `toml:"max_steps"`    // model requests a turn; 0 is the agent's own limit
+	Tries       int    `toml:"tries"`        // of a model request that fails in passing; 0 is the agent's own number
 	IdleTimeout string `toml:"idle_timeout"` // a Go duration; "" is the provider's own
 }
 
@@ -146,6 +147,9 @@ func (v *validator) config(c *config, toolNames []string) {
 	}
 	if v.lines.has("limits", "max_steps") && c.Limits.MaxSteps < 1 {
 		v.at([]string{"limits", "max_steps"}, "max_steps is %d; it must be 1 or more", c.Limits.MaxSteps)
+	}
+	if v.lines.has("limits", "tries") && c.Limits.Tries < 1 {
+		v.at([]string{"limits", "tries"}, "tries is %d; it must be 1 (never try again) or more", c.Limits.Tries)
 	}
 	if v.lines.has("limits", "idle_timeout") {
 		if d, err := time.ParseDuration(c.Limits.IdleTimeout); err != nil || d <= 0 {

@@ -17,7 +17,7 @@ func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"unknown table", "\n\n[provder.x]\nkind = \"openai\"\n", `3: unknown key "provder" (did you mean "providers"?)`},
 		{"unknown key in a provider", "[providers.x]\nkind = \"ollama\"\nbase_ulr = \"http://a\"\n", `3: unknown key "base_ulr" in [providers.x] (did you mean "base_url"?)`},
-		{"unknown key far from any", "[limits]\ncolour = 1\n", `2: unknown key "colour" in [limits]; there are: max_steps, idle_timeout`},
+		{"unknown key far from any", "[limits]\ncolour = 1\n", `2: unknown key "colour" in [limits]; there are: max_steps, tries, idle_timeout`},
 		{"dotted key", "limits.max_step = 3\n", `1: unknown key "max_step" in [limits] (did you mean "max_steps"?)`},
 		{"a key in the file", "[providers.deepseek]\nkey = \"sk-secret\"\n", `2: "key": a key does not belong in a file; name the variable that holds it (key_env = "…") or a program that prints it (key_command = ["…"])`},
 		{"an api_key in the file", "[providers.deepseek]\napi_key = \"sk-secret\"\n", `2: "api_key": a key does not belong in a file; name the variable that holds it (key_env = "…") or a program that prints it (key_command = ["…"])`},
@@ -43,6 +43,7 @@ func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
 		{"model without name", "model = \"deepseek/\"\n", `1: model "deepseek/" names no model; write deepseek/ and the model's name`},
 		{"bad duration", "[limits]\nidle_timeout = \"120\"\n", `2: idle_timeout is "120", which is no duration; write it like "120s" or "5m"`},
 		{"no time at all", "[limits]\nidle_timeout = \"0s\"\n", `2: idle_timeout is "0s", which is no duration; write it like "120s" or "5m"`},
+		{"no tries", "[limits]\ntries = 0\n", `2: tries is 0; it must be 1 (never try again) or more`},
 		{"no steps", "[limits]\nmax_steps = 0\n", `2: max_steps is 0; it must be 1 or more`},
 		{"bad mode", "[permissions]\nmode = \"readonly\"\n", `2: mode is "readonly", which is not one of ask, yes, read-only (did you mean "read-only"?)`},
 		{"unknown tool", "[permissions]\nallow = [\"write_file\", \"writefile\"]\n", `2: allow names "writefile", but there is no such tool (did you mean "write_file"?)`},
@@ -51,7 +52,7 @@ func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
 		{"all of it at once, by line", "model = \"x/y\"\ndurability = \"no\"\n[limits]\nsteps = 3\n",
 			"1: model \"x/y\" names the provider \"x\", which is not configured; there are: deepseek, llamacpp, ollama, openai, openrouter, rehearsal, vllm\n" +
 				"/c.toml:2: durability is \"no\", which is not one of normal, power\n" +
-				"/c.toml:4: unknown key \"steps\" in [limits]; there are: max_steps, idle_timeout"},
+				"/c.toml:4: unknown key \"steps\" in [limits]; there are: max_steps, tries, idle_timeout"},
 	} {
 		_, err := parseConfig("/c.toml", []byte(test.file), toolNames)
 		if err == nil {

@@ -42,7 +42,7 @@ func newEditor(t testing.TB, scenario string, o peer.Options) *editor {
 	}
 	env := append(userEnv(home), asBinary+"=1", "PATH="+os.Getenv("PATH"))
 	e.env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "TMPDIR="+t.TempDir())
-	e.configure(fmt.Sprintf("model = \"scripted/model\"\n[providers.scripted]\nkind = \"deepseek\"\nbase_url = %q\n", model.URL))
+	e.configure(fmt.Sprintf("model = \"scripted/model\"\n[providers.scripted]\nkind = \"deepseek\"\nbase_url = %q\n[limits]\ntries = 1\n", model.URL))
 	e.start(o)
 	t.Cleanup(func() { verifyDatabase(t, e.database()) })
 	return e

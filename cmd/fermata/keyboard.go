@@ -77,11 +77,11 @@ func (k *keyboard) raw() (restore func(), err error) {
 func (k *keyboard) silence() (restore func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	restore = noEcho(k.in)
+	echo := noEcho(k.in)
 	return func() {
 		k.mu.Lock() // a question that was given up restores the mode first
 		defer k.mu.Unlock()
-		restore()
+		echo()
 	}
 }
 

@@ -31,6 +31,7 @@ func userEnv(dir string) []string {
 		"XDG_DATA_HOME=" + filepath.Join(dir, "home", "data"),
 		"XDG_STATE_HOME=" + filepath.Join(dir, "home", "state"),
 		"LC_ALL=C.UTF-8", "TERM=xterm", "NO_COLOR=",
+		"GORACE=atexit_sleep_ms=0", // each process of the race detector would take a second to end
 		"FERMATA_REHEARSAL_RATE=0", "FERMATA_MODEL=", "DEEPSEEK_API_KEY=", "OPENAI_API_KEY=", "OPENROUTER_API_KEY=",
 		"OPENAI_BASE_URL=", "OLLAMA_HOST=",
 	}

@@ -84,7 +84,7 @@ func TestASignalStopsAndKeepsWhatStdoutWasGiven(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			cmd := child(t, dir, []string{"FERMATA_REHEARSAL_RATE=30"}, "ask", "hello there")
+			cmd := child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there")
 			stdout, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +128,7 @@ func TestASignalStopsAndKeepsWhatStdoutWasGiven(t *testing.T) {
 func TestAReaderThatGoesAwayStopsTheTurn(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	cmd := child(t, dir, []string{"FERMATA_REHEARSAL_RATE=30"}, "ask", "hello there")
+	cmd := child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -82,7 +82,11 @@ func (s *screen) show(ev agent.Event) {
 	case ev.Output != nil:
 		s.output(ev.Output)
 	case ev.Retracted != nil:
-		s.line(s.note.style.warn("retracted: " + oneLine(ev.Retracted.Why, 0) + "; the text above is kept as an attempt"))
+		what := fmt.Sprintf("try %d failed: %s; trying again", ev.Retracted.Try, oneLine(ev.Retracted.Why, 0))
+		if s.said != nil {
+			what += "; the text above is kept as an attempt"
+		}
+		s.line(s.note.style.warn(what))
 		s.said = nil
 	case ev.Stopping != nil:
 		s.line(s.note.style.warn("stopping" + s.note.style.ellipsis()))
@@ -176,6 +180,9 @@ func (s *screen) entry(e *transcript.Entry) {
 
 func (s *screen) settled(b *transcript.ToolSettled) {
 	state := s.note.style.state(b.State) + because(b.Cause)
+	if b.Exit != nil && *b.Exit != 0 {
+		state += fmt.Sprintf(" (exit status %d)", *b.Exit)
+	}
 	if s.open == b.Call && s.note.midLine {
 		s.write(s.note, " "+s.note.style.dim(s.note.style.ellipsis())+" "+state+"\n")
 		s.note.midLine, s.open = false, ""

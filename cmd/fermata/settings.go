@@ -132,6 +132,18 @@ func (s *settings) provider(name string, getenv func(string) string) provider {
 	return p
 }
 
+// keyVariables names the environment variables that hold configured keys; no command of a turn is given them.
+func (s *settings) keyVariables() []string {
+	var names []string
+	for _, p := range s.config.Providers {
+		if p.KeyEnv != "" {
+			names = append(names, p.KeyEnv)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // ollamaURL makes a base URL of what OLLAMA_HOST may hold: host, host:port or a URL. A server's own address to listen at
 // on all interfaces is reached on this machine.
 func ollamaURL(host string) string {

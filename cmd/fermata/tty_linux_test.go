@@ -57,7 +57,8 @@ func openTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }) // a test that waits for nothing fails, with its screen
+	// A test that waits for nothing fails, with its screen and its goroutines.
+	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGQUIT) })
 	t.Cleanup(func() { watchdog.Stop() })
 	return &terminal{t: t, cmd: cmd, pty: pty}
 }
@@ -118,7 +119,7 @@ const (
 func TestAStopOpensTheLaneAndARedirectGoesOnFromWhatWasShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=30"}, "ask", "hello there"))
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
 	x.expect("rehearsal model,")
 	x.typed(ctrlC)
 	x.expect("stopping…")
@@ -154,7 +155,7 @@ func TestTheLaneCanBeLeftInEveryUsualWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=30"}, "ask", "hello there"))
+			x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
 			x.expect("I am")
 			x.typed(ctrlC)
 			x.expect("> ")
@@ -171,7 +172,7 @@ func TestTheLaneCanBeLeftInEveryUsualWay(t *testing.T) {
 func TestASecondInterruptLeavesAndTheTurnStillEndsAsStopped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=30"}, "ask", "hello there"))
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
 	x.expect("I am")
 	x.typed(ctrlC)
 	x.expect("stopping…")
@@ -185,7 +186,7 @@ func TestASecondInterruptLeavesAndTheTurnStillEndsAsStopped(t *testing.T) {
 func TestAPasteOfSeveralLinesIsOneRedirect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=30"}, "ask", "hello there"))
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
 	x.expect("I am")
 	x.typed(ctrlC)
 	x.expect("> ")

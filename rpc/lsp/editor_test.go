@@ -55,6 +55,8 @@ type editor struct {
 	got     []message
 	ended   bool
 	answers map[string]func(params json.RawMessage) any // to the daemon's requests; nil result: no answer
+	waiting bool                                        // the reading is paused
+	writing bool                                        // the daemon is writing
 	paused  chan struct{}                               // not nil: reading waits until it is closed
 	lastID  int
 	signal  context.CancelCauseFunc // ends the context that the daemon was started with
@@ -119,7 +121,7 @@ func (e *editor) connect(open func(agent.Client) (*agent.Agent, *transcript.Stor
 	ctx, cancel := context.WithCancelCause(context.Background())
 	e.signal = cancel
 	go func() {
-		err := Serve(ctx, inR, outW, Options{
+		err := Serve(ctx, inR, output{e, outW}, Options{
 			Version: "1.2.3", StateDir: e.state, EditDeadline: e.deadline,
 			Open: func(_ context.Context, c agent.Client) (*agent.Agent, *transcript.Store, error) { return open(c) },
 		})
@@ -137,7 +139,9 @@ func (e *editor) read(out io.Reader) {
 		paused := e.paused
 		e.mu.Unlock()
 		if paused != nil {
+			e.set(&e.waiting, true)
 			<-paused
+			e.set(&e.waiting, false)
 		}
 		var n int
 		if _, err := fmt.Fscanf(r, "Content-Length: %d\r\n\r\n", &n); err != nil {
@@ -168,6 +172,40 @@ func (e *editor) read(out io.Reader) {
 	defer e.mu.Unlock()
 	e.ended = true
 	e.changed.Broadcast()
+}
+
+func (e *editor) set(flag *bool, to bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*flag = to
+	e.changed.Broadcast()
+}
+
+// output is where the daemon writes.
+type output struct {
+	e *editor
+	w *io.PipeWriter
+}
+
+func (o output) Write(b []byte) (int, error) {
+	o.e.set(&o.e.writing, true)
+	defer o.e.set(&o.e.writing, false)
+	return o.w.Write(b)
+}
+
+// pause ends the reading, and returns when the daemon is blocked in a write. The function it returns reads on.
+func (e *editor) pause() (resume func()) {
+	paused := make(chan struct{})
+	e.mu.Lock()
+	e.paused = paused
+	e.mu.Unlock()
+	e.await("a write that blocks", func() bool { return e.waiting && e.writing })
+	return func() {
+		e.mu.Lock()
+		e.paused = nil
+		e.mu.Unlock()
+		close(paused)
+	}
 }
 
 // send writes messages in one write.

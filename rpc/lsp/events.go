@@ -109,6 +109,8 @@ func appendEvent(dst []byte, ev agent.Event) []byte {
 		dst = appendText(dst, `,"text":`, o.Text)
 	case ev.Retracted != nil:
 		dst = appendStep(dst, wire.EventRetracted, ev.Retracted.Turn, ev.Retracted.Step)
+		dst = append(dst, `,"try":`...)
+		dst = strconv.AppendInt(dst, int64(ev.Retracted.Try), 10)
 		dst = appendText(dst, `,"why":`, ev.Retracted.Why)
 	case ev.Stopping != nil:
 		dst = appendText(dst, `,"kind":`, wire.EventStopping)

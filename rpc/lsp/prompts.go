@@ -39,7 +39,7 @@ func (p pending) header() string {
 	}
 	kept := "nothing was said"
 	if p.report.Kept != nil {
-		kept = fmt.Sprintf("%d words are kept", p.report.Kept.Words)
+		kept = words(p.report.Kept.Words) + " kept"
 	}
 	head = promptOpen + " Fermata: stopped here (" + kept + "). What should it do instead? Write it below, then save. " +
 		promptClose + "\n\n"
@@ -114,7 +114,7 @@ func (s *server) didSave(params []byte) error {
 	s.prompts.mu.Unlock()
 	q, err := s.register(waiting, textPrompt(text))
 	if err != nil {
-		s.showMessage(messageError, "Fermata: "+err.Error())
+		s.work.Go(func() { s.showMessage(messageError, "Fermata: "+err.Error()) }) // may block on the client
 		return err
 	}
 	q.file = true

@@ -82,22 +82,16 @@ func TestAStopKeepsWhatWasSentAndRepliesAfterAllOfIt(t *testing.T) {
 
 // guards S13, S4
 func TestAClientThatDoesNotReadDoesNotDelayTheStop(t *testing.T) {
-	e := start(t, "reply\nwords 20000\nhang\n")
+	e := start(t, endless)
 	e.initialize(fermataClient)
 	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
 	e.send(started)
 	e.event("delta")
-	paused := make(chan struct{})
-	e.mu.Lock()
-	e.paused = paused
-	e.mu.Unlock()
+	resume := e.pause()
 	stop := e.req("fermata/turn/stop", nil)
 	e.send(stop)
 	<-e.model.Requests()[0].Closed() // the connection to the model is closed although nobody reads
-	e.mu.Lock()
-	e.paused = nil
-	e.mu.Unlock()
-	close(paused)
+	resume()
 	got, replied := e.result(stop)
 	said, last := e.said(got.Turn)
 	if got.Kept == nil || got.Kept.Bytes != int64(len(said)) || last > replied {
@@ -208,9 +202,7 @@ func TestAClientThatIsGoneWithoutReadingDoesNotKeepTheDaemon(t *testing.T) {
 	e.initialize(fermataClient)
 	e.send(e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")}))
 	e.event("delta")
-	e.mu.Lock()
-	e.paused = make(chan struct{}) // closed at the end of the test
-	e.mu.Unlock()
+	e.pause()
 	gone := time.Now()
 	e.in.Close()
 	err := <-e.served

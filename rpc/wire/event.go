@@ -66,7 +66,8 @@ type OutputEvent struct {
 	Text string `json:"text"`
 }
 
-// RetractedEvent says that the text shown for a step is an attempt now: the next text of the step starts anew (F2).
+// RetractedEvent says that a try of a step failed and another one comes after a wait. What was shown of the step, if
+// anything, is an attempt now: its next text starts anew, at offset 0 (F2).
 type RetractedEvent struct {
 	// Session is where it was said.
 	Session transcript.SessionID `json:"session"`
@@ -76,6 +77,8 @@ type RetractedEvent struct {
 	Turn transcript.TurnID `json:"turn"`
 	// Step is the model request.
 	Step int `json:"step"`
+	// Try is the one that failed, from 1.
+	Try int `json:"try"`
 	// Why is for people.
 	Why string `json:"why"`
 }

@@ -123,7 +123,8 @@ func (d dialect) answer(a *transcript.Answer) []byte {
 		b = append(b, `{"id":`...)
 		b = transcript.AppendString(b, string(p.Call.ID))
 		b = append(b, `,"type":"function","function":{"name":`...)
-		b = transcript.AppendString(b, p.Call.Name)
+		name, _ := sendableName(p.Call.Name)
+		b = transcript.AppendString(b, name)
 		b = append(b, `,"arguments":`...)
 		args, _ := sendableArgs(p.Call.Args)
 		b = append(transcript.AppendString(b, args), '}')
@@ -154,13 +155,36 @@ func sendableArgs(args string) (sent string, verbatim bool) {
 	return string(append(transcript.AppendString(b, args), '}')), false
 }
 
-// Unsendable names the reasoning that the flavour has no field for, and the arguments that are sent as a string.
+// maxName is the length of the longest name of a tool that OpenAI takes.
+const maxName = 64
+
+// sendableName returns the name of a call's tool as it may be sent, and whether that is what the model wrote. OpenAI
+// refuses every later request of a session that holds a name of other characters than letters, digits, "_" and "-", or
+// none at all; no tool has such a name, and the call's result quotes it.
+func sendableName(name string) (sent string, verbatim bool) {
+	sent = strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if sent = sent[:min(len(sent), maxName)]; sent == "" {
+		sent = "unnamed"
+	}
+	return sent, sent == name
+}
+
+// Unsendable names the reasoning that the flavour has no field for, the names of tools that are sent changed, and the
+// arguments that are sent as a string.
 func (d dialect) Unsendable(a *transcript.Answer) []string {
 	var out []string
 	if d.reasoning == ReasoningNone && a.Reasoning() != "" {
 		out = append(out, "reasoning: not sendable, because OpenAI chat completions has no field for it")
 	}
 	for _, c := range a.Calls() {
+		if sent, ok := sendableName(c.Name); !ok {
+			out = append(out, fmt.Sprintf("name of call %s: sent as %s, because %q is no name that a tool can have", c.ID, sent, c.Name))
+		}
 		if _, ok := sendableArgs(c.Args); !ok {
 			out = append(out, fmt.Sprintf("arguments of call %s: sent as one string, because they are not a JSON object", c.ID))
 		}

@@ -388,11 +388,14 @@ func (p *Peer) Order() []string {
 	return append([]string(nil), p.order...)
 }
 
-// Shown is what the client was shown of an answer: its deltas of a type joined. A gap or overlap fails the test.
+// Shown is what the client was shown of an answer: its deltas of a type joined, from the last try on. A gap or overlap fails the test.
 func (p *Peer) Shown(turn string, step int, part string) string {
 	p.t.Helper()
 	var b strings.Builder
 	for _, e := range p.Events() {
+		if e.Kind == "retracted" && e.Turn == turn && e.Step == step {
+			b.Reset()
+		}
 		if e.Kind != "delta" || e.Turn != turn || e.Step != step || e.Part != part {
 			continue
 		}
