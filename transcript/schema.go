@@ -40,9 +40,12 @@ func migrations() []string {
 
 func newestVersion() int { return len(migrations()) }
 
-func versionOf(ctx context.Context, db interface {
+// rowQuerier is a connection, or a pool of them.
+type rowQuerier interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
-}) (version, app int, err error) {
+}
+
+func versionOf(ctx context.Context, db rowQuerier) (version, app int, err error) {
 	err = db.QueryRowContext(ctx, `SELECT (SELECT user_version FROM pragma_user_version),
 		(SELECT application_id FROM pragma_application_id)`).Scan(&version, &app)
 	return version, app, err
@@ -59,6 +62,16 @@ func (s *Store) checkVersion(version, app int) error {
 			ErrNewer, s.path, version, s.opt.Version, newest, advice(ErrNewer))
 	}
 	return nil
+}
+
+// checkEmpty refuses a database without a version that holds something all the same.
+func (s *Store) checkEmpty(ctx context.Context, db rowQuerier) error {
+	var tables int
+	err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables)
+	if err == nil && tables > 0 {
+		err = fmt.Errorf("%w: %s holds tables of another program (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
+	}
+	return err
 }
 
 // migrate brings the database up to date: one transaction for each script, and each looks again, under the lock, whether
@@ -86,12 +99,10 @@ func (s *Store) migrate(ctx context.Context) error {
 				done = true
 				return nil
 			}
-			var tables int
-			if err := s.w.conn.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
-				return err
-			}
-			if version == 0 && tables > 0 {
-				return fmt.Errorf("%w: %s holds tables of another program (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
+			if version == 0 {
+				if err := s.checkEmpty(ctx, s.w.conn); err != nil {
+					return err
+				}
 			}
 			script := fmt.Sprintf("%s;\nPRAGMA application_id = %d;\nPRAGMA user_version = %d;", scripts[version], appID, version+1)
 			if _, err := s.w.conn.ExecContext(ctx, script); err != nil {

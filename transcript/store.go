@@ -98,8 +98,13 @@ func (s *Store) disconnect() error {
 
 // prepareFile makes the folder and an empty file, so that neither is ever more readable than it should be.
 func (s *Store) prepareFile() error {
-	if s.opt.ReadOnly {
-		_, err := os.Stat(s.path)
+	fi, err := os.Stat(s.path)
+	switch {
+	case err == nil && fi.IsDir():
+		return fmt.Errorf("%w: %s is a folder (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
+	case err == nil && !fi.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is no regular file (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
+	case s.opt.ReadOnly:
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
@@ -137,9 +142,9 @@ func (s *Store) look() error {
 	if err := s.checkVersion(version, app); err != nil {
 		return err
 	}
-	// A migration folds the log into the file when it is done. Where a log is left all the same, ask SQLite what it says,
-	// through a connection that cannot write.
-	if fi, err := os.Stat(s.path + "-wal"); err != nil || fi.Size() == 0 {
+	// A migration folds the log into the file when it is done. Where a log is left all the same, or nothing says whose the
+	// file is, ask SQLite, through a connection that cannot write.
+	if fi, err := os.Stat(s.path + "-wal"); (err != nil || fi.Size() == 0) && (version != 0 || app != 0) {
 		return nil
 	}
 	db, err := sql.Open("sqlite", s.dsn("ro", readerCache))
@@ -147,11 +152,16 @@ func (s *Store) look() error {
 		return err
 	}
 	defer db.Close()
+	// In this order: another fermata that is just creating the database makes tables and version in one commit.
+	notEmpty := s.checkEmpty(context.Background(), db)
 	version, app, err = versionOf(context.Background(), db)
 	if err != nil {
 		return err
 	}
-	return s.checkVersion(version, app)
+	if err := s.checkVersion(version, app); err != nil || version != 0 {
+		return err
+	}
+	return notEmpty
 }
 
 // connect opens the connections and migrates.

@@ -21,7 +21,7 @@ func styleOf(f *os.File, getenv func(string) string) style {
 	if !term.IsTerminal(int(f.Fd())) || getenv("TERM") == "dumb" || getenv("NO_COLOR") != "" {
 		return style{}
 	}
-	return style{color: true, unicode: runtime.GOOS == "windows" || isUTF8(getenv)}
+	return style{color: understandsEscapes(f), unicode: runtime.GOOS == "windows" || isUTF8(getenv)}
 }
 
 func isUTF8(getenv func(string) string) bool {

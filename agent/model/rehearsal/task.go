@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -16,50 +15,50 @@ type task struct {
 }
 
 var (
-	fence     = regexp.MustCompile("(?s)(?:^|\n)([^\n]*), lines (\\d+)-(\\d+):\n```\n(.*?)\n```")
-	replaceIn = regexp.MustCompile(`(?is)\b(?:replace|change|rename)\s+(.+?)\s+(?:by|with|to)\s+(.+?)\s+in\s+(\S+)`)
-	runCmd    = regexp.MustCompile(`(?is)^(?:please\s+)?(?:run|execute)\s+(.+)$`)
-	todos     = regexp.MustCompile(`\b(?i:todos?|fixmes?)\b`)
-	find      = regexp.MustCompile(`(?is)\b(?:find|where(?:'s|\s+is|\s+are|\s+do(?:es)?)?|search(?:\s+for)?|grep(?:\s+for)?|look\s+for|who\s+(?:calls|uses))\s+(.+)$`)
-	explain   = regexp.MustCompile(`(?is)\b(?:explain|describe|summari[sz]e|review|what(?:\s+is|'s|\s+does))\s+(.+)$`)
-	read      = regexp.MustCompile(`(?is)\b(?:read|show|open|cat|print|view|look\s+at)\s+(.+)$`)
-	wholeTree = regexp.MustCompile(`(?i)\b(?:repo(?:sitory)?|project|workspace|code ?base|folder)\b`)
-	fileName  = regexp.MustCompile(`(?:[\w@~-][\w.@~-]*/)*(?:[\w-][\w.-]*\.[A-Za-z][\w]*|Makefile|Dockerfile|LICENSE|README)\b`)
+	fence     = pattern("(?s)(?:^|\n)([^\n]*), lines (\\d+)-(\\d+):\n```\n(.*?)\n```")
+	replaceIn = pattern(`(?is)\b(?:replace|change|rename)\s+(.+?)\s+(?:by|with|to)\s+(.+?)\s+in\s+(\S+)`)
+	runCmd    = pattern(`(?is)^(?:please\s+)?(?:run|execute)\s+(.+)$`)
+	todos     = pattern(`\b(?i:todos?|fixmes?)\b`)
+	find      = pattern(`(?is)\b(?:find|where(?:'s|\s+is|\s+are|\s+do(?:es)?)?|search(?:\s+for)?|grep(?:\s+for)?|look\s+for|who\s+(?:calls|uses))\s+(.+)$`)
+	explain   = pattern(`(?is)\b(?:explain|describe|summari[sz]e|review|what(?:\s+is|'s|\s+does))\s+(.+)$`)
+	read      = pattern(`(?is)\b(?:read|show|open|cat|print|view|look\s+at)\s+(.+)$`)
+	wholeTree = pattern(`(?i)\b(?:repo(?:sitory)?|project|workspace|code ?base|folder)\b`)
+	fileName  = pattern(`(?:[\w@~-][\w.@~-]*/)*(?:[\w-][\w.-]*\.[A-Za-z][\w]*|Makefile|Dockerfile|LICENSE|README)\b`)
 )
 
 // taskOf reads a user's words, a prompt's attachments among them.
 func taskOf(words string) task {
 	t := task{}
-	if m := fence.FindStringSubmatch(words); m != nil {
+	if m := fence().FindStringSubmatch(words); m != nil {
 		t.path, t.attached = m[1], m[4]
-		words = strings.TrimSpace(fence.ReplaceAllString(words, ""))
+		words = strings.TrimSpace(fence().ReplaceAllString(words, ""))
 	}
-	if m := replaceIn.FindStringSubmatch(words); m != nil {
+	if m := replaceIn().FindStringSubmatch(words); m != nil {
 		return task{kind: "replace", what: bare(m[1]), with: bare(m[2]), path: bare(m[3])}
 	}
-	if m := runCmd.FindStringSubmatch(words); m != nil {
+	if m := runCmd().FindStringSubmatch(words); m != nil {
 		return task{kind: "run", what: command(m[1])}
 	}
 	if t.attached != "" {
 		t.kind = "explain"
 		return t
 	}
-	if todos.MatchString(words) {
+	if todos().MatchString(words) {
 		return task{kind: "todo", what: `\b(TODO|FIXME)\b`}
 	}
-	if m := explain.FindStringSubmatch(words); m != nil {
-		if f := fileName.FindString(m[1]); f != "" {
+	if m := explain().FindStringSubmatch(words); m != nil {
+		if f := fileName().FindString(m[1]); f != "" {
 			return task{kind: "explain", path: f}
 		}
-		if wholeTree.MatchString(m[1]) {
+		if wholeTree().MatchString(m[1]) {
 			return task{kind: "survey"}
 		}
 	}
-	if m := find.FindStringSubmatch(words); m != nil {
+	if m := find().FindStringSubmatch(words); m != nil {
 		return task{kind: "find", what: subject(m[1])}
 	}
-	if m := read.FindStringSubmatch(words); m != nil {
-		if f := fileName.FindString(m[1]); f != "" {
+	if m := read().FindStringSubmatch(words); m != nil {
+		if f := fileName().FindString(m[1]); f != "" {
 			return task{kind: "read", path: f}
 		}
 	}
@@ -92,19 +91,19 @@ func command(s string) string {
 }
 
 var (
-	quoted   = regexp.MustCompile("[`\"“]([^`\"”]+)[`\"”]")
-	articles = regexp.MustCompile(`(?i)^(?:(?:the|a|an|all|any|every|me|function|method|type|word|text|string|uses? of|definition of)\s+)+`)
-	trailing = regexp.MustCompile(`(?i)\s+(?:is|are|gets?)?\s*(?:defined|declared|used|called|implemented|handled|set|in (?:this|the) \w+|here)$`)
+	quoted   = pattern("[`\"“]([^`\"”]+)[`\"”]")
+	articles = pattern(`(?i)^(?:(?:the|a|an|all|any|every|me|function|method|type|word|text|string|uses? of|definition of)\s+)+`)
+	trailing = pattern(`(?i)\s+(?:is|are|gets?)?\s*(?:defined|declared|used|called|implemented|handled|set|in (?:this|the) \w+|here)$`)
 )
 
 // subject finds the thing a sentence asks about: what is quoted, else the sentence without what is around it.
 func subject(s string) string {
-	if m := quoted.FindStringSubmatch(s); m != nil {
+	if m := quoted().FindStringSubmatch(s); m != nil {
 		return m[1]
 	}
 	s = bare(strings.SplitN(s, "\n", 2)[0])
 	for range 3 {
-		s = trailing.ReplaceAllString(articles.ReplaceAllString(s, ""), "")
+		s = trailing().ReplaceAllString(articles().ReplaceAllString(s, ""), "")
 	}
 	return bare(s)
 }
@@ -117,24 +116,24 @@ type style struct {
 }
 
 var (
-	inBullets   = regexp.MustCompile(`(?i)\b(?:bullets?|bullet points|as a list|as points)\b`)
-	oneSentence = regexp.MustCompile(`(?i)\bone (?:sentence|line)\b`)
-	shorter     = regexp.MustCompile(`(?i)\b(?:short(?:er)?|brief(?:ly|er)?|concise(?:ly)?|less)\b`)
-	onlyThat    = regexp.MustCompile(`(?i)\b(?:only|just)\s+([^.,;!?\n]+)`)
-	fillers     = regexp.MustCompile(`(?i)^(?:the|what|about|with|that|this|tell|show|give|names?|part|and|in|one|sentences?|bullets?|points|short|brief|list|me|for|please|are|is|you)$`)
+	inBullets   = pattern(`(?i)\b(?:bullets?|bullet points|as a list|as points)\b`)
+	oneSentence = pattern(`(?i)\bone (?:sentence|line)\b`)
+	shorter     = pattern(`(?i)\b(?:short(?:er)?|brief(?:ly|er)?|concise(?:ly)?|less)\b`)
+	onlyThat    = pattern(`(?i)\b(?:only|just)\s+([^.,;!?\n]+)`)
+	fillers     = pattern(`(?i)^(?:the|what|about|with|that|this|tell|show|give|names?|part|and|in|one|sentences?|bullets?|points|short|brief|list|me|for|please|are|is|you)$`)
 )
 
 func styleOf(words string) style {
-	s := style{bullets: inBullets.MatchString(words)}
-	if shorter.MatchString(words) {
+	s := style{bullets: inBullets().MatchString(words)}
+	if shorter().MatchString(words) {
 		s.most = 3
 	}
-	if oneSentence.MatchString(words) {
+	if oneSentence().MatchString(words) {
 		s.most = 1
 	}
-	if m := onlyThat.FindStringSubmatch(words); m != nil {
+	if m := onlyThat().FindStringSubmatch(words); m != nil {
 		for w := range strings.FieldsSeq(m[1]) {
-			if w = strings.Trim(w, "`\"'()"); len(w) > 2 && !fillers.MatchString(w) {
+			if w = strings.Trim(w, "`\"'()"); len(w) > 2 && !fillers().MatchString(w) {
 				s.only = append(s.only, w)
 			}
 		}

@@ -3,7 +3,6 @@ package rehearsal
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,11 +27,11 @@ var helpPoints = []string{
 	"When you have a provider, put its base URL and key into fermata's configuration, and a real model takes my place; everything else stays as you see it now.",
 }
 
-var match = regexp.MustCompile(`(?m)^([^\n:]+):(\d+):(.*)$`)
+var match = pattern(`(?m)^([^\n:]+):(\d+):(.*)$`)
 
 // searched tells what a search found.
 func searched(what string, r result) []string {
-	found := match.FindAllStringSubmatch(r.output, -1)
+	found := match().FindAllStringSubmatch(r.output, -1)
 	if len(found) == 0 {
 		if r.failed() {
 			return notDone(r)
@@ -100,13 +99,13 @@ func surveyed(names []string, read []result) []string {
 	return out
 }
 
-var numbered = regexp.MustCompile(`^ *\d+\t`)
+var numbered = pattern(`^ *\d+\t`)
 
 // fileText is the text that a read_file result shows: its lines without numbers. ok is false for anything else.
 func fileText(r result) (text string, ok bool) {
 	var b strings.Builder
 	for l := range strings.Lines(r.output) {
-		if n := numbered.FindString(l); n != "" {
+		if n := numbered().FindString(l); n != "" {
 			b.WriteString(l[len(n):])
 			ok = true
 		}
@@ -115,13 +114,13 @@ func fileText(r result) (text string, ok bool) {
 }
 
 var (
-	heading  = regexp.MustCompile(`(?m)^#{1,3} +(.+)$`)
-	goName   = regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |var |const )([A-Z]\w*)`)
-	goPkg    = regexp.MustCompile(`(?m)^package (\w+)`)
-	goModule = regexp.MustCompile(`(?m)^module (\S+)`)
-	goRule   = regexp.MustCompile(`(?m)^go (\S+)`)
-	goNeeds  = regexp.MustCompile(`(?m)^(?:require )?\t?[\w.-]+\.[\w.-]+/\S+ v\S+`)
-	defined  = regexp.MustCompile(`(?m)^\s*(?:export\s+)?(?:async\s+)?(?:def|class|function|fn|struct|interface|local function)\s+([A-Za-z_]\w*)`)
+	heading  = pattern(`(?m)^#{1,3} +(.+)$`)
+	goName   = pattern(`(?m)^(?:func (?:\([^)]*\) )?|type |var |const )([A-Z]\w*)`)
+	goPkg    = pattern(`(?m)^package (\w+)`)
+	goModule = pattern(`(?m)^module (\S+)`)
+	goRule   = pattern(`(?m)^go (\S+)`)
+	goNeeds  = pattern(`(?m)^(?:require )?\t?[\w.-]+\.[\w.-]+/\S+ v\S+`)
+	defined  = pattern(`(?m)^\s*(?:export\s+)?(?:async\s+)?(?:def|class|function|fn|struct|interface|local function)\s+([A-Za-z_]\w*)`)
 )
 
 // facts are sentences about a text that are true because they are copied from it or counted in it.
@@ -130,13 +129,13 @@ func facts(name, text string) []string {
 	base := baseName(name)
 	switch {
 	case base == "go.mod":
-		if m := goModule.FindStringSubmatch(text); m != nil {
+		if m := goModule().FindStringSubmatch(text); m != nil {
 			out = append(out, fmt.Sprintf("It is the Go module %s.", code(m[1])))
 		}
-		if m := goRule.FindStringSubmatch(text); m != nil {
+		if m := goRule().FindStringSubmatch(text); m != nil {
 			out = append(out, fmt.Sprintf("It asks for Go %s.", m[1]))
 		}
-		return append(out, fmt.Sprintf("It requires %s.", counted(len(goNeeds.FindAllString(text, -1)), "module")))
+		return append(out, fmt.Sprintf("It requires %s.", counted(len(goNeeds().FindAllString(text, -1)), "module")))
 	case base == "package.json":
 		var p struct {
 			Name, Description string
@@ -151,21 +150,21 @@ func facts(name, text string) []string {
 		}
 		return out
 	case strings.HasSuffix(base, ".go"):
-		if m := goPkg.FindStringSubmatch(text); m != nil {
+		if m := goPkg().FindStringSubmatch(text); m != nil {
 			out = append(out, fmt.Sprintf("It belongs to the Go package %s.", code(m[1])))
 		}
 		if s := leadingComment(text); s != "" {
 			out = append(out, "It says of itself: “"+s+"”")
 		}
-		return append(out, named("exports", goName.FindAllStringSubmatch(text, -1)))
+		return append(out, named("exports", goName().FindAllStringSubmatch(text, -1)))
 	}
-	if m := heading.FindAllStringSubmatch(text, -1); len(m) > 0 && (strings.HasSuffix(base, ".md") || strings.HasPrefix(base, "README")) {
+	if m := heading().FindAllStringSubmatch(text, -1); len(m) > 0 && (strings.HasSuffix(base, ".md") || strings.HasPrefix(base, "README")) {
 		var titles []string
 		for _, h := range m {
 			titles = append(titles, "“"+strings.TrimSpace(h[1])+"”")
 		}
 		out = append(out, fmt.Sprintf("It has %s: %s.", counted(len(m), "heading"), some(titles, 8)))
-	} else if m := defined.FindAllStringSubmatch(text, -1); len(m) > 0 {
+	} else if m := defined().FindAllStringSubmatch(text, -1); len(m) > 0 {
 		out = append(out, named("defines", m))
 	}
 	if s := firstSentence(prose(text)); s != "" {

@@ -9,7 +9,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -38,7 +37,6 @@ func checkSource(files []file) []problem {
 		}
 		folder := path.Dir(s.path)
 		folders[folder] = append(folders[folder], s)
-		problems = append(problems, checkSystem(s)...)
 		if s.test {
 			problems = append(problems, checkTest(s)...)
 		}
@@ -75,23 +73,6 @@ func checkPackageComment(folder string, sources []source) []problem {
 	default:
 		return []problem{{folder, "has package comments in " + strings.Join(commented, ", "), why}}
 	}
-}
-
-// ofSystem matches the names of files that are for one kind of system.
-var ofSystem = regexp.MustCompile(`_(unix|windows|linux|darwin|other)(_test)?\.go$`)
-
-// checkSystem reports a file for all systems that imports syscall.
-func checkSystem(s source) []problem {
-	if ofSystem.MatchString(s.path) || s.constrained("") {
-		return nil
-	}
-	for _, spec := range s.syntax.Imports {
-		if name, _ := strconv.Unquote(spec.Path.Value); name == "syscall" {
-			return []problem{{s.path, "imports syscall, but is neither named for a system nor constrained to one",
-				"syscall differs between systems, so code that needs it stands apart, under a name that says for which"}}
-		}
-	}
-	return nil
 }
 
 // constrained reports whether s has a build constraint that is just tag, or any one if tag is empty.

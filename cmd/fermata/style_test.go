@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPrintableTextActsOnNoTerminal(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\tb\nc":                   "a\tb\nc",
+		"\x1b[31mred\x1b[0m":        "[31mred[0m",
+		"\x1b]52;c;aGk=\x07":        "]52;c;aGk=",
+		"one\rtwo\x08\x7f":          "onetwo",
+		"c1 \u009b2J, nul \x00, ü日": "c1 2J, nul , ü日",
+	} {
+		if got := printable(text); got != want {
+			t.Errorf("printable(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestASummaryIsOneLineOfBoundedLength(t *testing.T) {
+	if got := oneLine("a\n\tb  c\x1b", 0); got != "a b c" {
+		t.Errorf("got %q", got)
+	}
+	if got := oneLine(strings.Repeat("ä", 50), 10); got != "äääääää..." {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestTheLaneQuotesTheEndOfALongAnswer(t *testing.T) {
+	got := quoted("first\n\x1b[2J"+strings.Repeat("word ", 60)+"end", 30, style{})
+	lines := strings.Split(got, "\n")
+	if len(lines) != laneLines+1 || lines[0] != "| ..." || !strings.HasSuffix(lines[laneLines], "end") || strings.Contains(got, "\x1b") {
+		t.Errorf("got %q", got)
+	}
+	for _, l := range lines {
+		if len([]rune(l)) > 32 {
+			t.Errorf("%q is wider than the terminal", l)
+		}
+	}
+	if got := quoted(strings.Repeat("x", 45), 20, style{}); got != "| "+strings.Repeat("x", 20)+"\n| "+strings.Repeat("x", 20)+"\n| xxxxx" {
+		t.Errorf("a word longer than the width is quoted as %q", got)
+	}
+}
+
+func TestTimesAreSaidAsPeopleSayThem(t *testing.T) {
+	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.Local)
+	for d, want := range map[time.Duration]string{0: "just now", 90 * time.Second: "1 min ago", 5 * time.Hour: "5 h ago", 48 * time.Hour: "2026-11-28 12:00"} {
+		if got := ago(now.Add(-d), now); got != want {
+			t.Errorf("%s before now is %q, want %q", d, got, want)
+		}
+	}
+}
