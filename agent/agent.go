@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"fermata/agent/check"
 	"fermata/agent/model"
 	"fermata/agent/permit"
 	"fermata/tools"
@@ -80,6 +81,8 @@ type Options struct {
 	Secrets []string     // names of environment variables that commands are not given, besides those whose name tells
 	Log     *slog.Logger // nil: discarded
 
+	Checks []check.Definition // what an answer must pass before later model inputs hold it (K1)
+
 	Retry    Retry
 	MaxSteps int           // model requests a turn; 0 means 50
 	Settle   time.Duration // S7's deadline; 0 means 5 s
@@ -95,9 +98,13 @@ type Agent struct {
 type Start struct {
 	Prompt    []transcript.PromptPart
 	Redirects transcript.TurnID // "": an ordinary message, also after a stop (D6)
+	Retries   transcript.TurnID // of a turn of [Agent.ReserveRetry]: the turn to try again; "" is what was reserved
 	Anchor    *transcript.Anchor
 	ClientID  string // not "": safe to repeat; the second start joins the first
 	Model     string // "": the session's, else the configured one
+
+	queued   *transcript.MessageQueued // to be recorded with the start
+	messages []transcript.MessageID    // that Prompt is made of
 }
 
 // Report says how a turn ended; it answers both the start and the stop.
@@ -111,6 +118,12 @@ type Report struct {
 	Kept    *transcript.Kept
 	Tools   []Fate
 	Prompt  []transcript.PromptPart // what the user had said
+
+	Withheld []Withholding // why the turn's last answer is withheld by checks; nil: it is not
+
+	// Returned is what the turn handed back of the messages that waited behind it (S10); of a redirect also what the turn
+	// did that it stopped.
+	Returned []Returned
 }
 
 // Fate is what became of one tool call of a turn.

@@ -15,6 +15,9 @@ type past struct {
 	ended   *transcript.TurnEnded // nil: no turn yet
 	spoke   bool                  // the turn's stopped answer is in the model input
 	attempt bool                  // the turn has an answer that is not
+	kept    bool                  // the user has kept a broken one (F4)
+	cut     bool                  // the turn's last answer was stopped
+	checks  checksSaid            // about it
 	late    []*transcript.ToolSettled
 }
 
@@ -24,9 +27,19 @@ func (p *past) add(b transcript.Body) {
 		*p = past{turn: b.Turn}
 	case *transcript.Answer:
 		p.spoke, p.attempt = b.State == transcript.Stopped, b.State == transcript.Broken
+		p.cut, p.checks = p.spoke, checksSilent
 	case *transcript.Admission:
 		if b.By == "user" && b.Admitted {
-			p.attempt = false
+			p.attempt, p.kept = false, true
+		}
+		if b.By == "checks" {
+			p.spoke = p.cut && b.Admitted
+			switch {
+			case !b.Admitted:
+				p.checks = checksWithhold
+			case p.ended != nil:
+				p.checks = checksPassLate
+			}
 		}
 	case *transcript.ToolSettled:
 		if b.Late {
@@ -36,6 +49,15 @@ func (p *past) add(b transcript.Body) {
 		p.ended = b
 	}
 }
+
+// checksSaid is what checks said about the last answer of a turn, as far as the next notice goes.
+type checksSaid int
+
+const (
+	checksSilent   checksSaid = iota // nothing, or that it passes
+	checksWithhold                   // it is not in the model input (K1)
+	checksPassLate                   // it is, since a recheck after the turn's end (K5)
+)
 
 // readPast folds the entries of a session's last turn, found from the end of the log backwards.
 func readPast(ctx context.Context, store *transcript.Store, log *transcript.Log) (past, error) {
@@ -66,19 +88,29 @@ func (p *past) notice(redirects transcript.TurnID) string {
 		return ""
 	}
 	var lines []string
+	if p.checks == checksWithhold {
+		lines = append(lines, "[Your last answer was withheld by a check and is not shown here.]")
+	}
 	switch revise := redirects != "" && redirects == p.turn; {
 	case revise && p.spoke:
 		lines = append(lines, "[The user stopped you. Treat the answer above as a first attempt and revise it as follows.]")
 	case revise && p.ended.Silent:
 		lines = append(lines, "[The user stopped you before you had said anything. What follows replaces the request above.]")
+	case revise && p.checks == checksWithhold:
+		lines = append(lines, "[The user redirects you: what follows says what to do instead.]")
 	case revise:
 		lines = append(lines, "[The user redirects you. Treat what you did above as a first attempt and revise it as follows.]")
+	case p.kept:
+		lines = append(lines, p.keptNotice())
 	case p.ended.Outcome == transcript.TurnStopped && p.spoke:
 		lines = append(lines, "[The user stopped your answer above where it ends.]")
 	case p.ended.Outcome == transcript.TurnStopped && p.ended.Silent:
 		lines = append(lines, "[The user stopped you before you had said anything.]")
 	case p.ended.Outcome == transcript.TurnStopped:
 		lines = append(lines, "[The user stopped you at this point.]")
+	case p.ended.Outcome == transcript.TurnFailed && p.checks != checksSilent: // that is all there is to say
+	case p.ended.Outcome == transcript.TurnAbandoned && p.checks == checksPassLate:
+		lines = append(lines, "[The last turn was cut off when fermata itself ended.]")
 	case p.ended.Outcome == transcript.TurnFailed && p.attempt:
 		lines = append(lines, "[Your last answer broke off by an error and is not shown here.]")
 	case p.ended.Outcome == transcript.TurnFailed:
@@ -110,6 +142,8 @@ func receipt(turn transcript.TurnID, step int, c transcript.Call, state transcri
 		text = "[not run: the user stopped the turn before this call was started.]"
 	case cause == transcript.CausePermissionDenied:
 		text = "[not run: permission denied" + because(why) + ".]"
+	case cause == transcript.CauseWithheld:
+		text = "[not run: a check withheld this answer, and let it through only after the turn had ended.]"
 	case cause == transcript.CauseTurnFailed:
 		text = "[not run: the turn ended with an error before this call was started" + because(why) + ".]"
 	default:

@@ -17,7 +17,8 @@ type registry struct {
 	sessions map[transcript.SessionID]*Session
 	newest   transcript.SessionID // the session used last
 	closed   bool
-	cause    error // of the closing
+	cause    error         // of the closing
+	gone     chan struct{} // closed with it
 }
 
 // Reserve registers a turn before it runs, so that a stop which arrives right behind finds it (S2). It neither blocks
@@ -46,12 +47,23 @@ func (a *Agent) ReserveRedirect(stop transcript.TurnID) *Turn {
 // reserve is called with the lock held.
 func (a *Agent) reserve(t *Turn) *Turn {
 	t.agent, t.id = a, transcript.NewTurnID()
-	t.stop, t.done = make(chan struct{}), make(chan struct{})
+	t.stop, t.begun, t.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	t.inbox.bell, t.left = make(chan struct{}, 1), make(chan struct{})
 	if a.state.closed {
 		t.Stop(a.state.cause)
 	}
 	a.state.turns = append(a.state.turns, t)
 	return t
+}
+
+// reserveNext registers the turn that follows one of a session without a request of its own. nil: the agent is closed.
+func (a *Agent) reserveNext(s *Session) *Turn {
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	if a.state.closed {
+		return nil
+	}
+	return a.reserve(&Turn{session: s.ID(), shown: s})
 }
 
 // find is called with the lock held. "" is the newest that nobody has stopped, else the newest.
@@ -126,19 +138,26 @@ func (a *Agent) report(ctx context.Context, id transcript.TurnID) (Report, error
 	}
 	r := newReporter(info.Session, id)
 	for _, e := range entries {
-		r.add(e.Body)
-		if ended, ok := e.Body.(*transcript.TurnEnded); ok && ended.Turn == id {
-			return r.report(), nil
+		if started, ok := e.Body.(*transcript.TurnStarted); ok && started.Turn != id {
+			break
 		}
+		r.add(e.Body) // what waited may be handed back behind the turn's end
+	}
+	if r.r.Outcome != "" {
+		return r.report(), nil
 	}
 	return Report{}, fmt.Errorf("turn %s has not ended and does not run here; another daemon may run it", id)
 }
 
 // reporter folds a turn's entries into its Report.
-type reporter struct{ r Report }
+type reporter struct {
+	r        Report
+	queued   []*transcript.MessageQueued
+	verdicts []*transcript.Verdict // about the last answer
+}
 
 func newReporter(session transcript.SessionID, turn transcript.TurnID) *reporter {
-	return &reporter{Report{Session: session, Turn: turn}}
+	return &reporter{r: Report{Session: session, Turn: turn}}
 }
 
 func (p *reporter) add(b transcript.Body) {
@@ -155,6 +174,26 @@ func (p *reporter) add(b transcript.Body) {
 		if b.Turn == p.r.Turn {
 			f := p.fate(b.Step, b.Call, b.Name)
 			f.State, f.Cause = b.State, b.Cause
+		}
+	case *transcript.MessageQueued:
+		p.queued = append(p.queued, b)
+	case *transcript.MessageReturned:
+		for _, q := range p.queued {
+			if q.Message == b.Message {
+				p.r.Returned = append(p.r.Returned, Returned{q.Message, q.ClientID, q.Prompt, b.Cause})
+			}
+		}
+	case *transcript.Answer:
+		if b.Turn == p.r.Turn {
+			p.verdicts, p.r.Withheld = nil, nil
+		}
+	case *transcript.Verdict:
+		if b.Turn == p.r.Turn {
+			p.verdicts = append(p.verdicts, b)
+		}
+	case *transcript.Admission:
+		if b.Turn == p.r.Turn && b.By == "checks" {
+			p.r.Withheld = withheldBy(b, p.verdicts)
 		}
 	case *transcript.TurnEnded:
 		if b.Turn == p.r.Turn {
@@ -175,6 +214,6 @@ func (p *reporter) fate(step int, call transcript.CallID, name string) *Fate {
 
 func (p *reporter) report() Report {
 	r := p.r
-	r.Tools = slices.Clone(r.Tools)
+	r.Tools, r.Returned = slices.Clone(r.Tools), slices.Clone(r.Returned)
 	return r
 }

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"fermata/agent/model"
@@ -16,9 +17,14 @@ type run struct {
 	s        *Session
 	m        Model
 	reporter *reporter
-	past     past // of this turn: what the next one's notice will tell
-	began    bool // turn.started is in the log
-	spoke    bool // an answer of this turn is in the log: the turn is not silent (S6)
+	past     past   // of this turn: what the next one's notice will tell
+	began    bool   // turn.started is in the log
+	spoke    bool   // an answer of this turn is in the log: the turn is not silent (S6)
+	answered judged // the last one
+	edits    edits
+	withheld []Withholding // why checks withheld it; nil: they did not
+	queue    []waiting
+	fresh    *transcript.MessageQueued // to be recorded with turn.started
 }
 
 func newRun(t *Turn, s *Session, m Model) *run {
@@ -30,11 +36,13 @@ func (r *run) told(entries []transcript.Entry) {
 	for _, e := range entries {
 		r.reporter.add(e.Body)
 		r.past.add(e.Body)
-		switch e.Body.(type) {
+		r.edits.add(e.Body)
+		switch b := e.Body.(type) {
 		case *transcript.TurnStarted:
 			r.began = true
+			close(r.begun)
 		case *transcript.Answer:
-			r.spoke = true
+			r.spoke, r.answered = true, judged{b, e.Seq}
 		}
 	}
 	r.s.hub.publishEntries(entries)
@@ -46,10 +54,14 @@ func (r *run) run(ctx context.Context, start Start) (Report, error) {
 	r.s.mu.Lock()
 	notice := r.s.past.notice(start.Redirects)
 	r.s.mu.Unlock()
+	if start.Retries != "" {
+		notice = retryNotice(notice)
+	}
 	started := &transcript.TurnStarted{
 		Turn: r.id, ClientID: start.ClientID, Prompt: start.Prompt, Notice: notice,
-		Redirects: start.Redirects, Anchor: start.Anchor,
+		Redirects: start.Redirects, Retries: start.Retries, Queued: start.messages, Anchor: start.Anchor,
 	}
+	r.fresh = start.queued
 	err := r.steps(ctx, started)
 	if err == nil {
 		r.s.mu.Lock()
@@ -96,23 +108,32 @@ func (r *run) steps(ctx context.Context, started *transcript.TurnStarted) error 
 // endStopped ends the turn as stopped. started is not nil when nothing of the turn is in the log yet.
 func (r *run) endStopped(ctx context.Context, started *transcript.TurnStarted, kept *transcript.Kept) error {
 	if started != nil {
-		entries, err := r.s.log.Append(ctx, started)
+		first := []transcript.Body{started}
+		if r.fresh != nil {
+			first = []transcript.Body{r.fresh, started}
+		}
+		entries, err := r.s.log.Append(ctx, first...)
 		if err != nil {
 			return err
 		}
 		r.told(entries)
 	}
-	return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnStopped, Cause: r.stopCause(), Silent: !r.spoke, Kept: kept})
+	return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnStopped, Cause: r.stopCause(), Silent: !r.spoke, Kept: kept, Withheld: names(r.withheld)})
 }
 
-func (r *run) end(ctx context.Context, ended *transcript.TurnEnded) error {
+// end ends the turn; what stands before its end is written with it.
+func (r *run) end(ctx context.Context, ended *transcript.TurnEnded, before ...transcript.Body) error {
 	ended.Turn = r.id
-	entries, err := r.s.log.Append(ctx, ended)
-	if err != nil {
-		return err
+	if ended.Outcome == transcript.TurnStopped {
+		ended.StopMillis = r.stopMillis()
 	}
-	r.told(entries)
-	return nil
+	returned, done := r.returning(r.returnCause(ended.Outcome))
+	entries, err := r.s.log.Append(ctx, slices.Concat(before, returned, []transcript.Body{ended})...)
+	if err == nil {
+		r.told(entries)
+	}
+	done(err)
+	return err
 }
 
 // step sends one request and takes its answer, trying again what failed in passing (F2). ended says that the turn is over.
@@ -136,37 +157,53 @@ func (r *run) step(ctx context.Context, step int, started *transcript.TurnStarte
 		if err := st.broken(ctx, failure, !again); err != nil || !again {
 			return nil, true, err
 		}
-		if r.stopped(wait) { // S12
+		if r.stopped(ctx, wait) { // S12
 			return nil, true, r.endStopped(ctx, nil, nil)
 		}
 	}
 }
 
 // stopped waits; true when the turn was stopped before the wait was over.
-func (r *run) stopped(wait time.Duration) bool {
+func (r *run) stopped(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-r.stop:
-		return true
-	case <-timer.C:
-		return r.stopping()
+	for {
+		select {
+		case <-r.stop:
+			return true
+		case <-r.inbox.bell:
+			r.receive(ctx)
+		case <-timer.C:
+			return r.stopping()
+		}
 	}
 }
 
 // send stores a request and opens its stream. The caller closes it.
 func (r *run) send(ctx context.Context, step, try int, f frame, started *transcript.TurnStarted) (*stream, error) {
 	provider := r.m.Provider
+	var queued *transcript.MessageQueued
+	var delivered []*transcript.MessageDelivered
+	switch {
+	case started != nil:
+		queued = r.fresh
+	case try == 1 && step > 1:
+		r.receive(ctx)
+		delivered = r.delivered(step)
+	}
 	sent, err := r.s.log.Send(ctx, transcript.Send{
-		Started: started, Turn: r.id, Step: step, Try: try,
+		Queued: queued, Started: started, Delivered: delivered, Turn: r.id, Step: step, Try: try,
 		Route: provider.Route(), Provider: r.m.ProviderName, Model: r.m.Name, Enc: provider.Dialect(),
 		Head: f.head, Tail: f.tail, Instructions: f.instructions, Tools: f.tools,
 	})
 	if err != nil {
 		return nil, err
 	}
+	if len(delivered) > 0 {
+		r.queue = nil
+	}
 	r.told(sent.Entries)
-	st := &stream{run: r, step: step, try: try, request: sent.Request, sentAt: time.Now()}
+	st := &stream{run: r, step: step, try: try, request: sent.Request, sentAt: time.Now(), hold: r.holds()}
 	st.open(ctx, model.Request{ID: sent.Request, Bytes: sent.Bytes, Body: r.body(ctx, sent.Request)})
 	return st, nil
 }

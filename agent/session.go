@@ -35,8 +35,9 @@ type Session struct {
 	hub    hub
 
 	mu              sync.Mutex
-	current         *Turn  // the turn that runs, nil when none does
-	currentClientID string // its start's ClientID
+	current         *Turn           // the turn that runs, nil when none does
+	currentClientID string          // its start's ClientID
+	clientIDs       map[string]bool // of the messages recorded by this process
 	grants          permit.Grants
 	past            past // what the next notice tells
 	dirty           bool // the log could not be written: repair it before the next turn
@@ -66,13 +67,16 @@ func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = discard
 	}
-	return &Agent{o: o, state: registry{sessions: map[transcript.SessionID]*Session{}}}
+	return &Agent{o: o, state: registry{sessions: map[transcript.SessionID]*Session{}, gone: make(chan struct{})}}
 }
 
 // Close stops every turn with a cause and waits until all have ended; after that no turn begins. When ctx ends first its
 // cause is returned and the turns go on ending by themselves.
 func (a *Agent) Close(ctx context.Context, cause error) error {
 	a.state.mu.Lock()
+	if !a.state.closed {
+		close(a.state.gone)
+	}
 	a.state.closed, a.state.cause = true, cause
 	turns := append([]*Turn(nil), a.state.turns...)
 	sessions := make([]*Session, 0, len(a.state.sessions))

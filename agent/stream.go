@@ -22,7 +22,8 @@ type stream struct {
 	status  int
 	first   time.Duration // until the first delta
 
-	parts  []spoken                      // what clients were sent, in order
+	hold   bool                          // clients are sent it only when its checks have passed it
+	parts  []spoken                      // what clients were sent, or will be, in order
 	shown  map[transcript.PartType]int64 // how many bytes of each type that is
 	deltas chan received
 	held   *received // read from deltas, but not joined to the delta before
@@ -37,8 +38,9 @@ type spoken struct {
 }
 
 type received struct {
-	d   model.Delta
-	err error
+	d    model.Delta
+	err  error
+	mail bool // a message came instead: it is to be queued
 }
 
 // open starts the goroutine that reads the response; it ends when the stream ends or close is called.
@@ -79,6 +81,8 @@ func (st *stream) follow(ctx context.Context) (answer *transcript.Answer, ended 
 			return nil, true, nil, st.stopped(ctx)
 		case !ok:
 			return nil, false, &model.Error{Class: model.Truncated, Message: "the provider's stream ended without saying so"}, nil
+		case rec.mail:
+			st.receive(ctx)
 		case rec.err != nil:
 			return nil, false, failureOf(rec.err), nil
 		case rec.d.Kind == model.End:
@@ -133,7 +137,7 @@ func (st *stream) next() (received, bool) {
 }
 
 func (r received) text() bool {
-	return r.err == nil && (r.d.Kind == model.Text || r.d.Kind == model.Reasoning)
+	return r.err == nil && !r.mail && (r.d.Kind == model.Text || r.d.Kind == model.Reasoning)
 }
 
 // take takes one delta; without wait only one that is there already. False also means that the turn was stopped.
@@ -154,6 +158,8 @@ func (st *stream) take(wait bool) (received, bool) {
 	select {
 	case <-st.stop:
 		return received{}, false
+	case <-st.inbox.bell:
+		return received{mail: true}, true
 	case r, ok := <-st.deltas:
 		return r, ok
 	}
@@ -171,9 +177,32 @@ func (st *stream) say(part transcript.PartType, text string) error {
 		st.parts = append(st.parts, spoken{part: part})
 	}
 	st.parts[len(st.parts)-1].text.WriteString(text)
+	if !st.hold {
+		st.tell(part, text)
+	}
+	return nil
+}
+
+func (st *stream) tell(part transcript.PartType, text string) {
 	st.s.hub.publish(Event{Delta: &Delta{Turn: st.id, Step: st.step, Part: part, Offset: st.shown[part], Text: text}})
 	st.shown[part] += int64(len(text))
-	return nil
+}
+
+// holdBack keeps the entries of a held answer back until the returned function is called: that tells the answer first, if it is
+// to be shown. It does nothing about an answer that was shown as it came.
+func (st *stream) holdBack() (release func(show bool)) {
+	if !st.hold {
+		return func(bool) {}
+	}
+	st.s.hub.hold()
+	return func(show bool) {
+		for i := range st.parts {
+			if show {
+				st.tell(st.parts[i].part, st.parts[i].text.String())
+			}
+		}
+		st.s.hub.release()
+	}
 }
 
 // said is the answer as clients were sent it; nil when that is nothing but white space (S6).
@@ -202,13 +231,25 @@ func (st *stream) requestEnded(outcome string) transcript.RequestEnded {
 // closed, then the turn ends. No tool of this step can run: its answer is not complete (S5).
 func (st *stream) stopped(ctx context.Context) error {
 	answer := st.said(transcript.Stopped, "")
-	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{Ended: st.requestEnded("stopped"), Answer: answer})
+	due := st.due(answer)
+	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{Ended: st.requestEnded("stopped"), Answer: answer, Checked: len(due) > 0})
 	st.cancel(ErrStopped)
 	if err != nil {
 		return err
 	}
+	show, release := true, st.holdBack()
+	defer func() { release(show) }()
 	st.told(entries)
-	return st.endStopped(ctx, nil, keptOf(answer))
+	kept := keptOf(answer)
+	if len(due) > 0 { // K6: after the close
+		if show, err = st.judge(ctx, due, nil); err != nil {
+			return err
+		}
+		if st.hold && !show {
+			kept = nil // nobody was shown it
+		}
+	}
+	return st.endStopped(ctx, nil, kept)
 }
 
 func keptOf(a *transcript.Answer) *transcript.Kept {
@@ -241,11 +282,9 @@ func (st *stream) broken(ctx context.Context, failure *model.Error, last bool) e
 			Turn: st.id, Outcome: transcript.TurnFailed, Cause: string(failure.Class), Error: failure.Error(),
 		}
 	}
-	entries, err := st.s.log.Conclude(ctx, c)
-	if err != nil {
+	if err := st.conclude(ctx, c); err != nil {
 		return err
 	}
-	st.told(entries)
 	if !last {
 		st.s.hub.publish(Event{Retracted: &Retracted{Turn: st.id, Step: st.step, Try: st.try, Why: failure.Error()}})
 	}
@@ -258,18 +297,18 @@ func (st *stream) unrecorded(ctx context.Context, cause error) error {
 	st.cancel(cause)
 	ended := st.requestEnded("broken")
 	ended.Error = cause.Error()
-	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{
+	err := st.conclude(ctx, transcript.Conclusion{
 		Ended: ended, Answer: st.said(transcript.Broken, "storage"),
 		TurnEnded: &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnFailed, Cause: "storage", Error: cause.Error()},
 	})
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	st.told(entries)
 	return nil
 }
 
-// complete commits an answer whose terminal event came. Without tool calls it ends the turn.
+// complete commits an answer whose terminal event came, and has its checks run. Without tool calls, or when checks withhold
+// it, the turn ends: no tool of a withheld answer is run.
 func (st *stream) complete(ctx context.Context, end model.Delta) (*transcript.Answer, bool, error) {
 	answer := &transcript.Answer{
 		Turn: st.id, Step: st.step, Request: st.request, State: transcript.Complete, Finish: end.Finish, Parts: end.Parts,
@@ -287,13 +326,31 @@ func (st *stream) complete(ctx context.Context, end model.Delta) (*transcript.An
 	c := transcript.Conclusion{Ended: st.requestEnded("complete"), Answer: answer}
 	c.Ended.Usage = end.Usage
 	last := len(answer.Calls()) == 0
-	if last {
-		c.TurnEnded = &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnCompleted}
+	completed := &transcript.TurnEnded{Turn: st.id, Outcome: transcript.TurnCompleted}
+	due := st.due(answer)
+	if c.Checked = len(due) > 0; last && !c.Checked {
+		c.TurnEnded = completed
 	}
-	entries, err := st.s.log.Conclude(ctx, c)
-	if err != nil {
-		return nil, true, err
+	show, release := true, st.holdBack()
+	defer func() { release(show) }()
+	err := st.conclude(ctx, c)
+	if err != nil || !c.Checked {
+		show = err == nil
+		return answer, last || err != nil, err
 	}
-	st.told(entries)
-	return answer, last, nil
+	ended := last
+	show, err = st.judge(ctx, due, func(a *transcript.Admission) *transcript.TurnEnded {
+		switch {
+		case a.Admitted && last:
+			return completed
+		case !a.Admitted && !st.stopping():
+			ended = true
+			return st.withheldEnd(a)
+		}
+		return nil
+	})
+	if err == nil && !show && !ended {
+		ended, err = true, st.endStopped(ctx, nil, nil)
+	}
+	return answer, ended || err != nil, err
 }

@@ -13,11 +13,33 @@ import (
 // hub hands a session's events to its subscriptions, all in one order. It never waits for a client.
 type hub struct {
 	session transcript.SessionID
+	load    func(after, upTo int64) ([]transcript.Entry, error) // entries of the log; nil error: all of them
 
 	mu   sync.Mutex
 	subs []*Subscription
 	told int64    // seq of the last entry published
 	live []queued // deltas of the running answer, joined: what a late subscriber has missed
+
+	holding bool    // entries wait: they hold an answer that is shown only when its checks have passed it
+	waiting []Event // such entries, in order
+}
+
+// hold keeps entries back, of whomever they are, until release. Everything else is told as before.
+func (h *hub) hold() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.holding = true
+}
+
+// release tells the entries that were kept back.
+func (h *hub) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events := h.waiting
+	h.holding, h.waiting = false, nil
+	for _, ev := range events {
+		h.tell(ev)
+	}
 }
 
 // publish tells every subscription. Invariant: an entry given to publish is committed (invariant 1).
@@ -27,20 +49,29 @@ func (h *hub) publish(events ...Event) {
 	defer h.mu.Unlock()
 	for _, ev := range events {
 		ev.Session = h.session
-		switch {
-		case ev.Entry != nil:
-			h.told = max(h.told, ev.Entry.Seq)
-			if k := ev.Entry.Kind(); k == transcript.KindRequestEnded || k == transcript.KindTurnEnded {
-				h.live = nil
-			}
-		case ev.Delta != nil:
-			if n := len(h.live); n == 0 || !h.live[n-1].join(ev) {
-				h.live = append(h.live, enqueue(ev))
-			}
+		if h.holding && ev.Entry != nil {
+			h.waiting = append(h.waiting, ev)
+			continue
 		}
-		for _, s := range h.subs {
-			s.push(ev)
+		h.tell(ev)
+	}
+}
+
+// tell is called with the lock held.
+func (h *hub) tell(ev Event) {
+	switch {
+	case ev.Entry != nil:
+		h.told = max(h.told, ev.Entry.Seq)
+		if k := ev.Entry.Kind(); k == transcript.KindRequestEnded || k == transcript.KindTurnEnded {
+			h.live = nil
 		}
+	case ev.Delta != nil:
+		if n := len(h.live); n == 0 || !h.live[n-1].join(ev) {
+			h.live = append(h.live, enqueue(ev))
+		}
+	}
+	for _, s := range h.subs {
+		s.push(ev)
 	}
 }
 

@@ -68,6 +68,8 @@ func (r *run) runTools(ctx context.Context, step int, answer *transcript.Answer)
 		}
 		select {
 		case <-r.stop:
+		case <-r.inbox.bell:
+			r.receive(ctx)
 		case f := <-c.events:
 			if err := f(); err != nil {
 				return c.failed(ctx, cancel, err)
@@ -132,7 +134,7 @@ func (c *calls) unknownTool(k *call) *transcript.ToolSettled {
 	if len(names) == 0 {
 		text = fmt.Sprintf("[not run: there is no tool %q; this session has no workspace and no tools.]", clip(k.Name, 100))
 	}
-	return &transcript.ToolSettled{Turn: c.id, Step: c.step, Call: k.ID, Name: k.Name, State: transcript.ToolNotStarted, Cause: "unknown_tool", Output: text}
+	return &transcript.ToolSettled{Turn: c.id, Step: c.step, Call: k.ID, Name: k.Name, State: transcript.ToolNotStarted, Cause: transcript.CauseUnknownTool, Output: text}
 }
 
 // decide asks the policy about a call: it starts, settles as denied, or the user is asked. A call whose arguments no tool
@@ -241,12 +243,11 @@ func (c *calls) execute(k *call) (result tools.Result) {
 
 // intent records what a tool is about to do to a file, in the turn's goroutine (C3). After a stop nothing more is begun.
 func (c *calls) intent(ctx context.Context, k *call, change tools.Change) error {
-	store := c.agent.o.Store
 	put := func(content []byte) (string, error) {
 		if content == nil {
 			return "", nil
 		}
-		return store.PutBlob(ctx, content)
+		return c.s.log.PutBlob(ctx, content)
 	}
 	before, err := put(change.Before)
 	if err != nil {
@@ -286,7 +287,7 @@ func (c *calls) settledOf(k *call, result tools.Result, millis int64) (*transcri
 		t.Cause = transcript.CauseStoppedByUser
 	}
 	if result.Full != nil {
-		sum, err := c.agent.o.Store.PutBlob(context.WithoutCancel(c.ctx), result.Full)
+		sum, err := c.s.log.PutBlob(context.WithoutCancel(c.ctx), result.Full)
 		if err != nil {
 			return t, err
 		}

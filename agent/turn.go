@@ -23,13 +23,21 @@ type Turn struct {
 	redirect  bool              // replaces the course of another turn (D2)
 	redirects transcript.TurnID // that turn; "" with redirect: the newest
 	prev      *Turn             // that turn, while it was running when this one was reserved
+	inherited []Returned        // what that turn handed back
+	retry     bool              // tries the request of another turn again (F3)
+	retries   transcript.TurnID // that turn; "" with retry: the newest
+	after     *Turn             // not nil: this turn begins when that one has ended
+	inbox     inbox             // messages that wait behind this turn
 
-	stop chan struct{} // closed by the first Stop
-	done chan struct{} // closed when the turn has ended
+	stop  chan struct{} // closed by the first Stop
+	begun chan struct{} // closed when turn.started is in the log
+	done  chan struct{} // closed when the turn has ended
+	left  chan struct{} // closed by the first Stop because the client is gone or the daemon shuts down
 
 	mu      sync.Mutex
 	session transcript.SessionID // "" until Run when only the redirected turn is known
 	cause   error                // of the stop
+	stopAt  time.Time            // when it arrived
 	report  Report
 	err     error
 	shown   *Session // set when the turn runs: whom to tell of a stop
@@ -60,8 +68,15 @@ func (t *Turn) Stop(cause error) {
 	t.mu.Lock()
 	first := t.cause == nil
 	if first {
-		t.cause = cause
+		t.cause, t.stopAt = cause, time.Now()
 		close(t.stop)
+	}
+	if errors.Is(cause, ErrClientGone) || errors.Is(cause, ErrShutdown) {
+		select {
+		case <-t.left:
+		default:
+			close(t.left)
+		}
 	}
 	shown := t.shown
 	t.mu.Unlock()
@@ -92,6 +107,13 @@ func (t *Turn) stopCause() string {
 	return "user"
 }
 
+// stopMillis is how long the stop has taken so far, rounded up (X4).
+func (t *Turn) stopMillis() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(1, (time.Since(t.stopAt) + time.Millisecond - 1).Milliseconds())
+}
+
 // Release gives a reservation up.
 func (t *Turn) Release() { t.finish(Report{}, errReleased) }
 
@@ -99,6 +121,7 @@ func (t *Turn) finish(r Report, err error) {
 	t.mu.Lock()
 	t.report, t.err = r, err
 	t.mu.Unlock()
+	t.leave(err)
 	t.agent.forget(t)
 	close(t.done)
 }
@@ -115,6 +138,9 @@ func (t *Turn) Run(ctx context.Context, start Start) (Report, error) {
 
 // run is Run on a context that a stop does not cancel: what a stop has to finish must not fail by it.
 func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
+	if t.after != nil {
+		<-t.after.done
+	}
 	if err := t.resolve(ctx, &start); err != nil {
 		return Report{}, err
 	}
@@ -126,7 +152,10 @@ func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	if start.Prompt, err = s.fill(start.Prompt); err != nil {
+	if !t.retry {
+		start.Prompt, err = s.fill(start.Prompt)
+	}
+	if err != nil {
 		return Report{}, err
 	}
 	joined, err := s.begin(ctx, t, start.ClientID)
@@ -136,30 +165,47 @@ func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
 	if joined != "" {
 		return t.join(ctx, joined)
 	}
-	defer s.end(t)
-	if err := s.log.Lease(ctx); err != nil {
+	release, err := s.hold(ctx)
+	if err == nil {
+		err = s.admit(ctx, t, &start)
+	}
+	if err != nil {
+		release()
+		s.end(t)
 		return Report{}, err
 	}
+	return t.proceed(ctx, s, m, start, release)
+}
+
+// hold takes the session's lease and keeps it until release is called.
+func (s *Session) hold(ctx context.Context) (release func(), err error) {
+	if err := s.log.Lease(ctx); err != nil {
+		return func() {}, err
+	}
 	stopRenewing := s.renew(ctx)
-	defer func() {
+	return func() {
 		stopRenewing()
 		if err := s.log.Release(ctx); err != nil {
-			t.agent.o.Log.Warn("the session's lease was not released; it expires by itself", "session", s.ID(), "err", err)
+			s.agent.o.Log.Warn("the session's lease was not released; it expires by itself", "session", s.ID(), "err", err)
 		}
-	}()
-	return newRun(t, s, m).run(ctx, start)
+	}, nil
 }
 
 // resolve waits for the turn that this one redirects and finds its session.
 func (t *Turn) resolve(ctx context.Context, start *Start) error {
+	if t.retry {
+		return t.resolveRetry(ctx, start)
+	}
 	if !t.redirect {
 		return t.checkRedirects(ctx, start.Redirects)
 	}
 	if t.prev != nil {
 		<-t.prev.done // it was stopped when this turn was reserved
-		if _, err := t.prev.Report(); err != nil {
+		rep, err := t.prev.Report()
+		if err != nil {
 			return fmt.Errorf("the turn to redirect did not begin: %w", err)
 		}
+		t.inherited = rep.Returned
 		start.Redirects = t.prev.id
 		t.setSession(t.prev.Session())
 		return nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"fermata/tools/process"
 	"fermata/tools/workspace"
 )
 
@@ -63,8 +64,8 @@ func ripgrep(ctx context.Context, root, rg, pattern string, files []string) (hit
 	cmd := exec.CommandContext(ctx, rg, args...)
 	cmd.Dir = root
 	cmd.Env = []string{} // nothing of ours, in particular no RIPGREP_CONFIG_PATH
-	cmd.WaitDelay = commandGrace
-	ownGroup(cmd)
+	cmd.WaitDelay = process.Grace
+	process.OwnGroup(cmd)
 	out, err := cmd.Output()
 	if err != nil {
 		// 1 means that nothing matched; 2 is an error, if only about one file

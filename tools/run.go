@@ -5,21 +5,18 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
 
+	"fermata/tools/process"
 	"fermata/tools/workspace"
 )
 
-// Times and bounds of run.
+// Times of run, in seconds.
 const (
-	runTimeout    = 120 // seconds, when the model names no timeout
+	runTimeout    = 120 // when the model names none
 	runTimeoutMax = 600
-	commandGrace  = 500 * time.Millisecond // from asking processes to end to ending them
-	drainTime     = time.Second            // for output that is still in the pipe when all processes are gone
-	reapTime      = 2 * time.Second        // for a killed process to be gone
 )
 
 //go:embed run.md
@@ -61,111 +58,43 @@ type command struct {
 	sink    *sink
 }
 
-// ending says why a command is over.
-type ending int
-
-const (
-	byItself ending = iota
-	byStop
-	byTimeout
-)
-
-// run starts the shell and returns when it and all that it started are gone, or cannot be ended. Invariant: no process
-// of the command is alive afterwards (S14). Tested by TestNoProcessIsLeft.
+// run starts the shell and returns when it and all that it started are gone, or cannot be ended (S14).
 func (c *command) run(ctx context.Context, env Env) Result {
-	shell, err := shellCommand(env.Workspace, c.text)
+	shell, err := process.Shell(c.text)
+	if err == nil {
+		err = trusted(env.Workspace, shell.Path)
+	}
 	if err != nil {
 		return failf("run: %v", err)
 	}
-	read, write, err := os.Pipe()
-	if err != nil {
-		return failf("run: no pipe for the output: %v", err)
-	}
-	defer read.Close()
-	tag := newTag()
 	shell.Dir = env.Workspace.Root()
-	shell.Env = commandEnv(os.Environ(), env.Secrets, shell.Dir, tag)
-	shell.Stdout, shell.Stderr = write, write // a file: Wait does not wait for whoever else holds it
-	ownGroup(shell)
-	begun := time.Now()
-	err = shell.Start()
-	write.Close()
+	p := process.Program{Cmd: shell, Secrets: env.Secrets, Timeout: c.timeout, Output: c.sink.copy}
+	end, err := p.Run(ctx)
+	c.sink.close()
 	if err != nil {
 		return failf("run: the shell cannot be started: %v", err)
 	}
-	group := groupOf(shell.Process, tag)
-	defer group.close()
-
-	copied := make(chan struct{})
-	go func() { // ends when no process holds the pipe any more, or when it is closed below
-		defer close(copied)
-		c.sink.copy(read)
-	}()
-	exited := make(chan error, 1)
-	go func() { exited <- shell.Wait() }() // ends when the shell does, which group.end sees to
-
-	how, isDead := c.wait(ctx, exited)
-	group.end(commandGrace)
-	if !isDead {
-		select {
-		case <-exited:
-			isDead = true
-		case <-time.After(reapTime):
-		}
-	}
-	took := time.Since(begun)
-	select {
-	case <-copied:
-	case <-time.After(drainTime):
-		read.Close() // a process outside the group holds it: what it would say is no part of this
-		select {
-		case <-copied:
-		case <-time.After(drainTime): // only where a pipe cannot be closed under a reader
-		}
-	}
-	c.sink.close()
-	return c.result(how, isDead, shell.ProcessState, took)
-}
-
-// wait is over when the shell has exited, the turn is stopped, or the time is up.
-func (c *command) wait(ctx context.Context, exited <-chan error) (how ending, isDead bool) {
-	timer := time.NewTimer(c.timeout)
-	defer timer.Stop()
-	select {
-	case <-exited:
-		return byItself, true
-	case <-ctx.Done():
-		how = byStop
-	case <-timer.C:
-		how = byTimeout
-	}
-	select {
-	case <-exited: // at the same moment: it had ended by itself
-		return byItself, true
-	default:
-		return how, false
-	}
+	return c.result(end)
 }
 
 // result puts together what the model reads: how it ended, unless it simply succeeded, then the output.
-func (c *command) result(how ending, isDead bool, ps *os.ProcessState, took time.Duration) Result {
+func (c *command) result(end process.End) Result {
 	out, full := c.sink.output()
 	res := Result{State: Done, Full: full}
 	status := "the shell could not be ended"
-	if isDead {
-		code, signal := exitStatus(ps)
-		res.Exit = new(code)
-		if status = fmt.Sprintf("exit status %d", code); signal != "" {
-			status = "ended by signal: " + signal
+	if end.Gone {
+		res.Exit = new(end.Exit)
+		if status = fmt.Sprintf("exit status %d", end.Exit); end.Signal != "" {
+			status = "ended by signal: " + end.Signal
 		}
 	}
-	took = took.Round(100 * time.Millisecond)
+	took := end.Took.Round(100 * time.Millisecond)
 	var head string
 	switch {
-	case how == byStop:
+	case end.Why == process.ByStop:
 		res.State = Stopped
 		head = fmt.Sprintf("stopped after %v (%s); the output so far:", took, status)
-	case how == byTimeout:
+	case end.Why == process.ByTimeout:
 		res.State = Failed
 		head = fmt.Sprintf("timed out after %v (%s); the output so far:", took, status)
 	case *res.Exit != 0:

@@ -9,12 +9,18 @@ import (
 	"fmt"
 )
 
-// PutBlob stores bytes under their SHA-256, once, and returns it in hex. It keeps no reference to b.
-func (s *Store) PutBlob(ctx context.Context, b []byte) (string, error) {
+// PutBlob stores bytes under their SHA-256, once for all sessions, and returns it in hex. It keeps no reference to b. The
+// blob lives as long as one of the sessions that it was put for: put it before the entry that names it. [ErrNoSession].
+func (l *Log) PutBlob(ctx context.Context, b []byte) (string, error) {
 	var sum []byte
-	err := s.write(ctx, "store blob", func(t *tx) (err error) {
-		sum, err = t.putBlob(b)
-		return err
+	err := l.st.write(ctx, "store blob", func(t *tx) (err error) {
+		if _, err = t.head(l); err != nil {
+			return err
+		}
+		if sum, err = t.putBlob(b); err != nil {
+			return err
+		}
+		return t.useBlob(l.sid, sum)
 	})
 	return hex.EncodeToString(sum), err
 }
@@ -58,4 +64,21 @@ func (t *tx) putBlob(b []byte) ([]byte, error) {
 	}
 	_, err := t.exec(`INSERT INTO blob (sha256, body) VALUES (?, ?) ON CONFLICT (sha256) DO NOTHING`, sum[:], b)
 	return sum[:], err
+}
+
+// useBlobs notes that an entry of a session names blobs by their SHA-256 in hex; "" is none.
+func (t *tx) useBlobs(sid int64, shas ...string) error {
+	for _, sha := range shas {
+		if sum, err := hex.DecodeString(sha); err == nil && len(sum) == sha256.Size { // Verify tells of others
+			if err := t.useBlob(sid, sum); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tx) useBlob(sid int64, sum []byte) error {
+	_, err := t.exec(`INSERT INTO blob_use (sid, sha256) VALUES (?, ?) ON CONFLICT DO NOTHING`, sid, sum)
+	return err
 }

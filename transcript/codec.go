@@ -32,6 +32,8 @@ func newBody(k Kind) Body {
 		return new(Answer)
 	case KindAdmission:
 		return new(Admission)
+	case KindVerdict:
+		return new(Verdict)
 	case KindToolStarted:
 		return new(ToolStarted)
 	case KindFileChanged:
@@ -40,6 +42,12 @@ func newBody(k Kind) Body {
 		return new(ToolSettled)
 	case KindTurnEnded:
 		return new(TurnEnded)
+	case KindMessageQueued:
+		return new(MessageQueued)
+	case KindMessageDelivered:
+		return new(MessageDelivered)
+	case KindMessageReturned:
+		return new(MessageReturned)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 )
 
 var everyBody = []Body{new(SessionOpened), new(TurnStarted), new(EpochOpened), new(RequestSent), new(RequestEnded), new(Answer),
-	new(Admission), new(ToolStarted), new(FileChanged), new(ToolSettled), new(TurnEnded)}
+	new(Admission), new(ToolStarted), new(FileChanged), new(ToolSettled), new(Verdict), new(TurnEnded)}
 
 // fill sets every field of a value to something that is not zero.
 func fill(v reflect.Value, s string) {

@@ -80,7 +80,7 @@ func (e Entry) Kind() Kind {
 	return e.Body.Kind()
 }
 
-// Body is what an entry says: one of the types in this file. The sum is closed.
+// Body is what an entry says: one of the types in this file, message.go and verdict.go. The sum is closed.
 type Body interface {
 	Kind() Kind
 	body()
@@ -92,6 +92,8 @@ type SessionOpened struct {
 	Title     string    `json:"title,omitzero"`
 	Parent    SessionID `json:"parent,omitzero"`     // set in a fork
 	ParentSeq int64     `json:"parent_seq,omitzero"` // last entry of the parent that the fork keeps
+	// Copied is the last entry that was copied from the parent: those after this one up to it were said there, and then.
+	Copied int64 `json:"copied,omitzero"`
 }
 
 // TurnStarted is a user message. Its text in the model input is [TurnStarted.UserText].
@@ -101,6 +103,8 @@ type TurnStarted struct {
 	Prompt    []PromptPart `json:"prompt"`
 	Notice    string       `json:"notice,omitzero"`    // S11, D3: what happened before, told once, in words as sent
 	Redirects TurnID       `json:"redirects,omitzero"` // D2: the stopped turn whose course this one replaces
+	Retries   TurnID       `json:"retries,omitzero"`   // F3: the turn whose request this one tries again; Prompt is that one's
+	Queued    []MessageID  `json:"queued,omitzero"`    // S10: the messages that Prompt is made of
 	Anchor    *Anchor      `json:"anchor,omitzero"`    // where in the editor it was asked
 }
 
@@ -139,6 +143,7 @@ type EpochOpened struct {
 // The reasons for a new epoch (M5).
 const (
 	ReasonFirst        = "first"
+	ReasonForked       = "forked"        // the first of a fork
 	ReasonModel        = "model changed" // or its provider, or the dialect
 	ReasonTools        = "tools changed"
 	ReasonInstructions = "instructions changed"
@@ -199,6 +204,16 @@ type Answer struct {
 	Cause   string      `json:"cause,omitzero"`  // of a broken one
 	Finish  string      `json:"finish,omitzero"` // the provider's finish reason
 	Parts   []Part      `json:"parts"`
+	// From is the epoch's Provider, Model and Dialect in the copy that a fork holds, because its epoch is in the parent's
+	// log, and so is Request. nil: the newest epoch before the answer.
+	From *Origin `json:"from,omitzero"`
+}
+
+// Origin is which model said something, and how its parts were encoded.
+type Origin struct {
+	Provider string `json:"provider"`
+	Model    string `json:"model"`
+	Dialect  string `json:"dialect"`
 }
 
 // Part is one block of an answer, in the order in which it was said.
@@ -262,6 +277,9 @@ type Admission struct {
 	Answer   int64  `json:"answer"` // seq of the Answer entry
 	Admitted bool   `json:"admitted"`
 	By       string `json:"by"` // "rule", "checks" or "user"
+	// Of one by checks: those it took into account, and why the answer is withheld (K2): [Rejected] or [Unverified].
+	Checks   []CheckRef `json:"checks,omitzero"`
+	Withheld string     `json:"withheld,omitzero"`
 }
 
 // ToolStarted is committed before a call is dispatched (invariant 1).
@@ -303,6 +321,8 @@ const (
 	CausePermissionDenied = "permission_denied"
 	CauseTurnFailed       = "turn_failed"
 	CauseDaemonDied       = "daemon_died"
+	CauseUnknownTool      = "unknown_tool"
+	CauseWithheld         = "withheld" // by checks, which let the answer through only after its turn had ended (K5)
 )
 
 // ToolSettled is the result of a call, or the receipt for one that has none. Output is what the model reads, word for
@@ -341,6 +361,11 @@ type TurnEnded struct {
 	Error   string  `json:"error,omitzero"`  // for people
 	Silent  bool    `json:"silent,omitzero"` // S6: nothing had been said in the whole turn
 	Kept    *Kept   `json:"kept,omitzero"`   // of a stopped answer
+	// Withheld names the checks that did not pass the turn's last answer, in the order of their names (K1).
+	Withheld []string `json:"withheld,omitzero"`
+	// StopMillis is, of a stop, how long it took from its arrival until this entry was written (X4): milliseconds, rounded
+	// up, so that 0 means it was not measured.
+	StopMillis int64 `json:"stop_ms,omitzero"`
 }
 
 // Kept says what a stop kept: the length and SHA-256 of the stopped answer's reasoning and text as clients were sent them.

@@ -15,6 +15,9 @@ import (
 var (
 	// ErrNewer: the database was written by a later version of fermata. It was not touched.
 	ErrNewer = errors.New("database of a newer fermata")
+	// ErrOlder: the database was written by an earlier version and opened for reading only. Opening it for writing brings
+	// it up to date.
+	ErrOlder = errors.New("database of an older fermata")
 	// ErrNotDatabase: the file is no SQLite database, or another program's. It was not touched.
 	ErrNotDatabase = errors.New("not a fermata database")
 	// ErrReadOnly: the file, its folder or the store does not allow writing.

@@ -22,9 +22,26 @@ const (
 type Message struct {
 	Role   Role
 	Source int64
-	User   *TurnStarted // RoleUser
+	User   *TurnStarted // RoleUser; of a delivered message, that one as if a turn had started with it
 	Answer *Answer      // RoleAssistant
 	Result *ToolSettled // RoleTool
+
+	Origin  Origin // RoleAssistant: which model said it
+	Foreign bool   // that is not the model this input is for: its reasoning and signatures are not sendable (T2)
+}
+
+// For is m as a message of an input of the epoch: Foreign is set.
+func (m Message) For(e EpochOpened) Message {
+	m.Foreign = m.Role == RoleAssistant && m.Origin.sender() != e.origin().sender()
+	return m
+}
+
+// sender is o without the version of its dialect: another version still reads what an earlier one has stored.
+func (o Origin) sender() Origin {
+	if i := strings.LastIndexByte(o.Dialect, '/'); i >= 0 {
+		o.Dialect = o.Dialect[:i]
+	}
+	return o
 }
 
 // Encoder turns a message into its fragment: the JSON of the message as a dialect sends it. It is a pure function (M1);
@@ -35,11 +52,15 @@ type Encoder interface {
 }
 
 // UserText is the user message in a model input: the notice, then what the user said, file ranges and selections fenced
-// and named. It is part of the encoders' definition: changing it needs a new dialect version.
+// and named. Of a retry it is the notice alone: what the user said is in the input already (F3). It is part of the
+// encoders' definition: changing it needs a new dialect version.
 func (t *TurnStarted) UserText() string {
 	var b strings.Builder
 	if t.Notice != "" {
 		b.WriteString(t.Notice)
+		if t.Retries != "" {
+			return b.String()
+		}
 		b.WriteString("\n\n")
 	}
 	for i, p := range t.Prompt {
@@ -73,10 +94,11 @@ func (t *TurnStarted) PromptText() string {
 
 // Fold turns a log into the messages of a model input (M1). Feed it every entry of a session in order with Add; it is
 // not safe for concurrent use. Messages come out in the legal order of every dialect: a user message when its turn
-// starts, an answer when it is admitted, the results of an answer's calls, in the order of the calls, once all of them
-// are settled (invariant 4).
+// starts or a queued message is delivered, an answer when it is admitted, the results of an answer's calls, in the order of
+// the calls, once all of them are settled (invariant 4).
 type Fold struct {
-	answers map[int64]*Answer // recorded in the last turn and not admitted (yet)
+	origin  Origin            // of the newest epoch
+	answers map[int64]Message // recorded in the last turn and not admitted (yet)
 	open    *Answer           // admitted, with calls that are not all settled
 	results []Message         // settled calls of open
 }
@@ -84,7 +106,7 @@ type Fold struct {
 // folds reports whether Add looks at entries of a kind; the others need not be decoded for it.
 func folds(k Kind) bool {
 	switch k {
-	case KindTurnStarted, KindAnswer, KindAdmission, KindToolSettled:
+	case KindTurnStarted, KindEpochOpened, KindAnswer, KindAdmission, KindToolSettled, KindMessageDelivered:
 		return true
 	}
 	return false
@@ -96,21 +118,27 @@ func (f *Fold) Add(e Entry) []Message {
 	case *TurnStarted:
 		f.answers = nil // Keep and Recheck reach back to the session's last turn only (F4, K5)
 		return []Message{{Role: RoleUser, Source: e.Seq, User: b}}
+	case *MessageDelivered:
+		return []Message{{Role: RoleUser, Source: e.Seq, User: b.user()}}
+	case *EpochOpened:
+		f.origin = b.origin()
 	case *Answer:
 		if f.answers == nil {
-			f.answers = map[int64]*Answer{}
+			f.answers = map[int64]Message{}
 		}
-		f.answers[e.Seq] = b
+		m := Message{Role: RoleAssistant, Source: e.Seq, Origin: f.origin}
+		m.say(b)
+		f.answers[e.Seq] = m
 	case *Admission:
-		a := f.answers[b.Answer]
-		if a == nil || !b.Admitted {
+		m, ok := f.answers[b.Answer]
+		if !ok || !b.Admitted {
 			return nil
 		}
 		delete(f.answers, b.Answer)
-		if len(a.Calls()) > 0 {
-			f.open, f.results = a, nil
+		if len(m.Answer.Calls()) > 0 {
+			f.open, f.results = m.Answer, nil
 		}
-		return []Message{{Role: RoleAssistant, Source: b.Answer, Answer: a}}
+		return []Message{m}
 	case *ToolSettled:
 		if f.open == nil || b.Late || b.Turn != f.open.Turn || b.Step != f.open.Step {
 			return nil

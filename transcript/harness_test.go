@@ -26,7 +26,7 @@ func (p plain) Encode(m Message) ([]byte, error) {
 		b = AppendString(b, m.User.UserText())
 	case RoleAssistant:
 		b = AppendString(b, m.Answer.Text())
-		if r := m.Answer.Reasoning(); r != "" {
+		if r := m.Answer.Reasoning(); r != "" && !m.Foreign {
 			b = AppendString(append(b, `,"reasoning":`...), r)
 		}
 		for _, c := range m.Answer.Calls() {

@@ -26,12 +26,16 @@ func (l *Log) Journal(req RequestID, turn TurnID, step int, part PartType, text 
 		owner = l.st.opt.Owner
 	}
 	t := &tx{w}
+	w.fault("before: " + op)
 	n, err := t.exec(`INSERT INTO journal (sid, request, n, part, text)
 		SELECT ?1, ?2, (SELECT coalesce(max(n), 0) + 1 FROM journal WHERE sid = ?1 AND request = ?2), ?3, ?4
 		WHERE ?5 = '' OR NOT EXISTS (SELECT 1 FROM lease WHERE sid = ?1 AND owner <> ?5)`,
 		l.sid, string(req), string(part), text, owner)
 	if err == nil && n == 0 {
 		err = ErrLeaseLost
+	}
+	if err == nil {
+		w.fault("after: " + op)
 	}
 	return l.st.fail(op, err)
 }
@@ -69,6 +73,7 @@ type Conclusion struct {
 	Answer    *Answer        // nil: nothing was said (S6)
 	Checked   bool           // the answer has checks: they admit it later, in an entry of their own (K1)
 	Receipts  []*ToolSettled // of calls that will not run
+	Messages  []Body         // message.queued and message.returned of what is handed back (S10)
 	TurnEnded *TurnEnded     // nil: the turn goes on
 }
 
@@ -105,6 +110,7 @@ func (t *tx) conclude(h *head, c Conclusion) ([]Entry, error) {
 	for _, r := range c.Receipts {
 		bodies = append(bodies, r)
 	}
+	bodies = append(bodies, c.Messages...)
 	if c.TurnEnded != nil {
 		bodies = append(bodies, c.TurnEnded)
 	}

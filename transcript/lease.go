@@ -11,7 +11,8 @@ import (
 const LeaseTime = 10 * time.Second
 
 // Lease takes the right to run turns in the session for [LeaseTime] (C4), or renews it. One owner at a time holds it; a
-// lease that expired, or whose owner is dead, is taken over. While another owner's is live the error is a [*LeaseError].
+// lease that expired, or whose owner is dead, is taken over. While another owner's is live the error is a [*LeaseError];
+// [ErrNoSession] when the session was deleted.
 //
 // From here to Release every write of this Log checks that no other owner took over meanwhile, and is refused with
 // [ErrLeaseLost] if one did: a process that slept through its lease cannot write into a session that was repaired.
@@ -20,6 +21,9 @@ func (l *Log) Lease(ctx context.Context) error {
 		return l.st.fail("take lease", err)
 	}
 	return l.lease(ctx, "take lease", func(t *tx, owner string) error {
+		if _, err := t.head(l); err != nil {
+			return err
+		}
 		now := time.Now()
 		var other string
 		var expires int64

@@ -36,14 +36,7 @@ type Log struct {
 func (s *Store) NewSession(ctx context.Context, o SessionOpened) (*Log, error) {
 	l := &Log{st: s, id: NewSessionID(), opened: o}
 	err := s.write(ctx, "new session", func(t *tx) error {
-		now := millis(time.Now())
-		err := t.row(`INSERT INTO session (id, workspace, title, parent, created, updated, last_seq, last_hash)
-			VALUES (?, ?, ?, ?, ?, ?, 0, ?) RETURNING sid`,
-			[]any{l.id, o.Workspace, o.Title, o.Parent, now, now, make([]byte, sha256.Size)}, &l.sid)
-		if err != nil {
-			return err
-		}
-		h, err := t.head(l)
+		h, err := t.newSession(l)
 		if err != nil {
 			return err
 		}
@@ -55,6 +48,20 @@ func (s *Store) NewSession(ctx context.Context, o SessionOpened) (*Log, error) {
 	}
 	l.seq.Store(1)
 	return l, nil
+}
+
+// newSession inserts the row of a session that has no entry yet. Its number is that of no other, also of none that was
+// deleted.
+func (t *tx) newSession(l *Log) (head, error) {
+	now, o := millis(time.Now()), l.opened
+	err := t.row(`INSERT INTO session (sid, id, workspace, title, parent, created, updated, last_seq, last_hash)
+		VALUES (1 + max((SELECT coalesce(max(sid), 0) FROM session), (SELECT coalesce(max(sid), 0) FROM deleted)),
+		?, ?, ?, ?, ?, ?, 0, ?) RETURNING sid`,
+		[]any{l.id, o.Workspace, o.Title, o.Parent, now, now, make([]byte, sha256.Size)}, &l.sid)
+	if err != nil {
+		return head{}, err
+	}
+	return t.head(l)
 }
 
 // Log opens the writer of a session, without reading what the session says. [ErrNoSession].
@@ -148,17 +155,26 @@ func (t *tx) head(l *Log) (head, error) {
 	err := t.row(`SELECT s.last_seq, s.last_hash, s.title, coalesce(l.owner, '')
 		FROM session s LEFT JOIN lease l USING (sid) WHERE sid = ?`, []any{l.sid}, &h.seq, &hash, &h.title, &h.owner)
 	copy(h.hash[:], hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%w: %s was deleted", ErrNoSession, l.id)
+	}
 	return h, err
 }
 
-// append writes entries behind h and moves it on. It is the only place that inserts into the entry table.
+// append writes entries behind h and moves it on.
 func (t *tx) append(h *head, bodies ...Body) ([]Entry, error) {
+	now := time.Now()
+	return t.appendAt(h, now, bodies, func(int) time.Time { return now })
+}
+
+// appendAt is append with a time of its own for each entry. It is the only place that inserts into the entry table.
+func (t *tx) appendAt(h *head, now time.Time, bodies []Body, when func(i int) time.Time) ([]Entry, error) {
 	if len(bodies) == 0 {
 		return nil, nil
 	}
-	at := time.Now()
 	out := make([]Entry, 0, len(bodies))
-	for _, b := range bodies {
+	for i, b := range bodies {
+		at := when(i)
 		data, err := encodeBody(b)
 		if err != nil {
 			return nil, err
@@ -175,11 +191,11 @@ func (t *tx) append(h *head, bodies ...Body) ([]Entry, error) {
 		out = append(out, Entry{Session: h.id, Seq: h.seq, At: fromMillis(millis(at)), Body: b, Hash: h.hash})
 	}
 	_, err := t.exec(`UPDATE session SET last_seq = ?, last_hash = ?, updated = ?, title = ? WHERE sid = ?`,
-		h.seq, h.hash[:], millis(at), h.title, h.sid)
+		h.seq, h.hash[:], millis(now), h.title, h.sid)
 	return out, err
 }
 
-// index keeps the turn table and the session's title in step with an entry just written.
+// index keeps the turn table, the uses of blobs and the session's title in step with an entry just written.
 //
 // Invariant: a session has at most one open turn, and a turn ends once (TestATurnStartsAloneAndEndsOnce).
 func (t *tx) index(h *head, b Body) error {
@@ -210,6 +226,12 @@ func (t *tx) index(h *head, b Body) error {
 		_, err := t.exec(`INSERT INTO turn (id, sid, seq, client_id, ended, outcome) VALUES (?, ?, ?, ?, NULL, '')`,
 			string(b.Turn), h.sid, h.seq, b.ClientID)
 		return err
+	case *EpochOpened:
+		return t.useBlobs(h.sid, b.Head, b.Tail)
+	case *FileChanged:
+		return t.useBlobs(h.sid, b.Before, b.After)
+	case *ToolSettled:
+		return t.useBlobs(h.sid, b.Full)
 	case *TurnEnded:
 		n, err := t.exec(`UPDATE turn SET ended = ?, outcome = ? WHERE id = ? AND sid = ? AND ended IS NULL`,
 			h.seq, string(b.Outcome), string(b.Turn), h.sid)

@@ -69,23 +69,29 @@ type callKey struct {
 // sessionPast is what the entries after one say about it.
 type sessionPast struct {
 	admissions map[int64]*Admission // the last one about each answer
+	verdicts   map[int64][]*Verdict // about each answer
 	requests   map[RequestID]*RequestEnded
 	started    map[callKey]Entry
 	settled    map[callKey]Entry
 	redirected map[TurnID]bool
 	ended      map[TurnID]bool
 	thread     map[TurnID]TurnID // the first turn of the thread that a turn belongs to
+	messages   messageFates
 }
 
 func pastOf(entries []Entry) sessionPast {
 	p := sessionPast{
-		map[int64]*Admission{}, map[RequestID]*RequestEnded{}, map[callKey]Entry{}, map[callKey]Entry{},
-		map[TurnID]bool{}, map[TurnID]bool{}, map[TurnID]TurnID{},
+		map[int64]*Admission{}, map[int64][]*Verdict{}, map[RequestID]*RequestEnded{}, map[callKey]Entry{}, map[callKey]Entry{},
+		map[TurnID]bool{}, map[TurnID]bool{}, map[TurnID]TurnID{}, messageFates{},
 	}
 	for _, e := range entries {
+		p.messages.add(e.Body)
 		switch b := e.Body.(type) {
 		case *TurnStarted:
 			p.thread[b.Turn] = b.Turn
+			if first, ok := p.thread[b.Retries]; ok {
+				p.thread[b.Turn] = first
+			}
 			if b.Redirects != "" {
 				p.redirected[b.Redirects] = true
 				if first, ok := p.thread[b.Redirects]; ok {
@@ -94,6 +100,8 @@ func pastOf(entries []Entry) sessionPast {
 			}
 		case *Admission:
 			p.admissions[b.Answer] = b
+		case *Verdict:
+			p.verdicts[b.Answer] = append(p.verdicts[b.Answer], b)
 		case *RequestEnded:
 			p.requests[b.Request] = b
 		case *ToolStarted:
@@ -134,12 +142,16 @@ func (r *renderer) entry(e Entry) {
 		if b.Late {
 			r.para(italic("The result of "+b.Name+" came after all: "+fate(b)) + " " + codeSpan(string(b.Call)))
 		}
+	case *MessageQueued:
+		r.queued(b)
+	case *MessageDelivered:
+		r.delivered(b)
 	case *TurnEnded:
 		r.turnEnded(b)
 	}
 }
 
-// turn heads a question. A redirect goes on in its thread, one level down.
+// turn heads a question. A redirect and a retry go on in their thread, one level down; what is retried stands there already.
 func (r *renderer) turn(b *TurnStarted, at time.Time) {
 	heading := "## You"
 	if b.Redirects != "" {
@@ -148,19 +160,32 @@ func (r *renderer) turn(b *TurnStarted, at time.Time) {
 			heading = "## You redirect turn " + codeSpan(string(b.Redirects))
 		}
 	}
+	retried := b.Retries != "" && r.past.thread[b.Turn] != b.Turn
+	if retried {
+		heading = "### You retry"
+	} else if b.Retries != "" {
+		heading = "## You retry turn " + codeSpan(string(b.Retries))
+	}
 	r.para(heading + ", " + at.UTC().Format("2006-01-02 15:04:05") + " UTC")
 	if b.Notice != "" {
 		r.para(italic(b.Notice))
 	}
-	var said []string
-	for _, p := range b.Prompt {
+	if !retried {
+		r.para(quote(said(b.Prompt)))
+	}
+}
+
+// said is what the user said, with what was quoted in it.
+func said(prompt []PromptPart) string {
+	var parts []string
+	for _, p := range prompt {
 		text := closed(p.Text)
 		if p.Type == "file" || p.Type == "selection" {
 			text = fmt.Sprintf("%s, lines %d-%d:\n\n%s", codeSpan(p.Path), p.Start, p.End, fenced(p.Text))
 		}
-		said = append(said, text)
+		parts = append(parts, text)
 	}
-	r.para(quote(strings.Join(said, "\n\n")))
+	return strings.Join(parts, "\n\n")
 }
 
 func (r *renderer) request(b *RequestSent) {
@@ -185,6 +210,8 @@ func (r *renderer) answer(b *Answer, seq int64) {
 	admission := r.past.admissions[seq]
 	attempt := admission == nil || !admission.Admitted
 	switch {
+	case attempt && b.State != Broken:
+		r.para(r.withheld(b, admission))
 	case attempt:
 		text := "**Attempt, not part of the model input**"
 		if b.Cause != "" {
@@ -194,6 +221,7 @@ func (r *renderer) answer(b *Answer, seq int64) {
 	case b.State == Broken:
 		r.para("*Broken off, and kept by you*")
 	}
+	checked := verdictLines(admission, r.past.verdicts[seq])
 	for i := 0; i < len(b.Parts); {
 		kind := b.Parts[i].Type
 		var text strings.Builder // parts of one type that follow each other are one text
@@ -211,13 +239,16 @@ func (r *renderer) answer(b *Answer, seq int64) {
 			r.para(closed(text.String()))
 		}
 	}
+	if checked != "" {
+		r.para(checked)
+	}
 	calls := b.Calls()
 	if len(calls) == 0 {
 		return
 	}
-	lines := make([]string, len(calls))
+	answer, lines := seq, make([]string, len(calls))
 	for i, c := range calls {
-		lines[i], seq = r.call(b, c, seq)
+		lines[i], seq = r.call(b, c, answer, seq)
 		r.refs = append(r.refs, LineRef{r.line + i, seq})
 	}
 	r.seq = 0 // an answer without text is where its first call is
@@ -226,7 +257,7 @@ func (r *renderer) answer(b *Answer, seq int64) {
 
 // call is the line of a call and the entry that says most about it. The line begins with "+" because models' own lists
 // do not: a list of another sign does not go on in this one.
-func (r *renderer) call(a *Answer, c Call, seq int64) (string, int64) {
+func (r *renderer) call(a *Answer, c Call, answer, seq int64) (string, int64) {
 	key := callKey{a.Turn, a.Step, c.ID}
 	what, state := c.Name, "not started yet"
 	if e, ok := r.past.started[key]; ok {
@@ -237,7 +268,9 @@ func (r *renderer) call(a *Answer, c Call, seq int64) (string, int64) {
 	}
 	if e, ok := r.past.settled[key]; ok {
 		state, seq = fate(e.Body.(*ToolSettled)), e.Seq
-	} else if r.past.ended[a.Turn] {
+	} else if a := r.past.admissions[answer]; r.past.ended[key.turn] && (a == nil || !a.Admitted) {
+		state = "not run, the answer is withheld"
+	} else if r.past.ended[key.turn] {
 		state = "no result recorded"
 	}
 	return "+ " + codeSpan(what) + ": " + state, seq

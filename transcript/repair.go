@@ -19,12 +19,13 @@ const (
 // [FileChanged].Path gives it. An error makes the call's state unknown.
 type Evidence = func(path string) (sha256 string, exists bool, err error)
 
-// Repair closes the turn that a dead daemon left open (C2), and returns what it appended: nothing when no turn is open. The
-// caller holds the lease. In one transaction, by additions only:
+// Repair closes the turn that a dead daemon left open (C2), and returns what it appended: nothing when no turn is open and
+// no message waits. The caller holds the lease. In one transaction, by additions only:
 //
 //   - a request without an end gets one, and what was journalled of its answer becomes a broken answer, withheld (C1, F4);
 //   - the calls of an admitted answer that have no result get a receipt: `not_started` when they were never started;
 //     else by evidence when they had told which files they would change (C3); else `unknown`;
+//   - messages that waited behind the turn are handed back (S10);
 //   - the turn ends `abandoned`.
 //
 // Evidence is asked before the transaction, so that hashing large files holds up nobody. Errors are those of [Log.Append].
@@ -56,11 +57,12 @@ var errMoved = errors.New("the session moved on")
 
 // wreckage is the open turn of a session, sorted by what repair has to do.
 type wreckage struct {
-	turn     TurnID
+	turn     TurnID         // "" when none is open
 	last     int64          // seq of the session's newest entry
 	requests []*RequestSent // without an end
 	said     bool           // the turn holds an answer
 	calls    []openCall
+	waiting  []MessageID // queued, without an end
 }
 
 // openCall is a call of an admitted answer that has no result.
@@ -71,13 +73,13 @@ type openCall struct {
 	changes []*FileChanged
 }
 
-// wreckage is nil when no turn is open.
+// wreckage is nil when no turn is open and no message waits.
 func (l *Log) wreckage(ctx context.Context) (*wreckage, error) {
 	w := &wreckage{}
 	var seq int64
 	err := l.st.reads.QueryRowContext(ctx, `SELECT id, seq FROM turn WHERE sid = ? AND ended IS NULL`, l.sid).Scan(&w.turn, &seq)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return l.stranded(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -94,6 +96,23 @@ func (l *Log) wreckage(ctx context.Context) (*wreckage, error) {
 	return w, nil
 }
 
+// stranded is the wreckage of a daemon that died between two turns: messages that were to start the next one. They were
+// queued after the last turn had started.
+func (l *Log) stranded(ctx context.Context) (*wreckage, error) {
+	w := &wreckage{}
+	var turn int64
+	err := l.st.reads.QueryRowContext(ctx, `SELECT last_seq, (SELECT coalesce(max(seq), 0) FROM turn t WHERE t.sid = s.sid)
+		FROM session s WHERE sid = ?`, l.sid).Scan(&w.last, &turn)
+	if err != nil || w.last == turn {
+		return nil, err
+	}
+	fates, err := l.st.messages(ctx, l.sid, turn)
+	if w.waiting = fates.waiting(); err != nil || len(w.waiting) == 0 {
+		return nil, err
+	}
+	return w, nil
+}
+
 // sort reads the entries of the turn. Damaged ones say nothing.
 func (w *wreckage) sort(entries []Entry) {
 	type key struct {
@@ -105,7 +124,9 @@ func (w *wreckage) sort(entries []Entry) {
 	changes := map[key][]*FileChanged{}
 	settled := map[key]bool{}
 	var admitted []*Answer
+	var fates messageFates
 	for _, e := range entries {
+		fates.add(e.Body)
 		switch b := e.Body.(type) {
 		case *RequestSent:
 			w.requests = append(w.requests, b)
@@ -139,6 +160,7 @@ func (w *wreckage) sort(entries []Entry) {
 			}
 		}
 	}
+	w.waiting = fates.waiting()
 }
 
 func (w *wreckage) receipts(evidence Evidence) []Body {
@@ -220,7 +242,12 @@ func (t *tx) repair(h *head, w *wreckage, receipts []Body) ([]Entry, error) {
 		}
 		out = append(out, entries...)
 	}
-	ended := &TurnEnded{Turn: w.turn, Outcome: TurnAbandoned, Cause: CauseDaemonDied, Silent: !said}
-	entries, err := t.append(h, append(receipts, ended)...)
+	for _, m := range w.waiting {
+		receipts = append(receipts, &MessageReturned{Message: m, Cause: CauseDaemonDied})
+	}
+	if w.turn != "" {
+		receipts = append(receipts, &TurnEnded{Turn: w.turn, Outcome: TurnAbandoned, Cause: CauseDaemonDied, Silent: !said})
+	}
+	entries, err := t.append(h, receipts...)
 	return append(out, entries...), err
 }

@@ -87,7 +87,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	}
 	for {
 		done := false
-		err := s.w.do(ctx, func(t *tx) error {
+		err := s.w.do(ctx, "migrate", func(t *tx) error {
 			version, app, err := versionOf(ctx, s.w.conn)
 			if err != nil {
 				return err

@@ -22,8 +22,12 @@ type Send struct {
 	// Instructions and Tools are the SHA-256 of each, hex: they only tell why a head differs from the one before (M5).
 	Instructions, Tools string
 
-	// Started, when not nil, is appended before everything else, in the same transaction: a turn's first step.
-	Started *TurnStarted
+	// Queued, Started and Delivered are appended before everything else, in this order and in the same transaction: a turn's
+	// first step with the message that it starts with, unless that is in the log already; the messages that a later step
+	// begins to hold (S10).
+	Queued    *MessageQueued
+	Started   *TurnStarted
+	Delivered []*MessageDelivered
 }
 
 // Sent is a stored request. Its body is what [Store.Body] reads.
@@ -35,7 +39,7 @@ type Sent struct {
 }
 
 // Send stores the next request: the messages of the log as it stands, between Head and Tail. In one transaction it
-// appends turn.started when there is one, epoch.opened when the messages cannot just grow (M4, M5), the fragments of
+// appends what is given to stand before it, epoch.opened when the messages cannot just grow (M4, M5), the fragments of
 // the messages that are new, and request.sent. When it returns the request may be sent (M2).
 //
 // The cost is that of what is new since the last request, however long the session is; a new epoch costs the whole
@@ -53,14 +57,12 @@ func (l *Log) Send(ctx context.Context, s Send) (Sent, error) {
 	var sent Sent
 	entries, err := l.write(ctx, op, func(t *tx, h *head) ([]Entry, error) {
 		var out []Entry
-		if s.Started != nil {
-			started, err := t.append(h, s.Started)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, started...)
+		first, err := t.append(h, s.first()...)
+		if err != nil {
+			return nil, err
 		}
-		v, reason, err := t.lastView(l.view, h, s)
+		out = append(out, first...)
+		v, reason, err := t.lastView(l.view, h, s, l.opened.Parent != "")
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +99,7 @@ func (l *Log) Send(ctx context.Context, s Send) (Sent, error) {
 
 // lastView returns the view of the session's newest epoch, and why the request cannot go on with it, "" when it can. cached
 // is the one in memory, or nil.
-func (t *tx) lastView(cached *view, h *head, s Send) (v *view, reason string, err error) {
+func (t *tx) lastView(cached *view, h *head, s Send, forked bool) (v *view, reason string, err error) {
 	if v = cached; v != nil {
 		var newest int64
 		if err := t.row(`SELECT coalesce(max(seq), 0) FROM request WHERE sid = ?`, []any{h.sid}, &newest); err != nil {
@@ -109,6 +111,8 @@ func (t *tx) lastView(cached *view, h *head, s Send) (v *view, reason string, er
 	}
 	if v == nil {
 		switch v, err = t.loadView(h); {
+		case errors.Is(err, errNoEpoch) && v.request == 0 && forked:
+			return v, ReasonForked, nil
 		case errors.Is(err, errNoEpoch) && v.request == 0:
 			return v, ReasonFirst, nil
 		case errors.Is(err, errNoEpoch):
@@ -118,6 +122,20 @@ func (t *tx) lastView(cached *view, h *head, s Send) (v *view, reason string, er
 		}
 	}
 	return v, epochReason(v.epoch, s.epoch()), nil
+}
+
+// first are the entries that stand before the request.
+func (s *Send) first() (out []Body) {
+	if s.Queued != nil {
+		out = append(out, s.Queued)
+	}
+	if s.Started != nil {
+		out = append(out, s.Started)
+	}
+	for _, m := range s.Delivered {
+		out = append(out, m)
+	}
+	return out
 }
 
 // epoch is what the epoch of s has to be, but for its number and reason.

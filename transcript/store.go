@@ -21,6 +21,10 @@ type Options struct {
 	ReadOnly    bool          // nothing is created or written; every write is an [ErrReadOnly]
 	Version     string        // of fermata, for error messages
 	Owner       string        // who takes leases (C4); "" means a name made of the process id and a random number
+
+	// Fault is for tests that end the process there: it is called right before and right after each commit, with a name of
+	// the place. nil means nothing.
+	Fault func(place string)
 }
 
 // Store is an open database. It may be used from any goroutine, until Close.
@@ -172,7 +176,9 @@ func (s *Store) connect() error {
 		if err != nil {
 			return err
 		}
-		s.w = w
+		if s.w = w; s.opt.Fault != nil {
+			w.fault = s.opt.Fault
+		}
 		if err := s.migrate(ctx); err != nil {
 			return err
 		}
@@ -195,7 +201,7 @@ func (s *Store) connect() error {
 			return err
 		}
 		if version < newestVersion() {
-			return fmt.Errorf("%s has version %d of %d: open it for writing once", s.path, version, newestVersion())
+			return fmt.Errorf("%w: %s has version %d of %d; open it for writing once", ErrOlder, s.path, version, newestVersion())
 		}
 		return nil
 	}

@@ -114,7 +114,7 @@ func TestAReadOnlyStoreReadsAndRefusesToWrite(t *testing.T) {
 		_, err := log.Append(t.Context(), prompt("t_x", "q"))
 		wantErr(t, err, ErrReadOnly)
 		wantErr(t, log.Journal("r", "t", 1, PartText, "x"), ErrReadOnly)
-		if _, err := r.PutBlob(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
+		if _, err := log.PutBlob(t.Context(), nil); !errors.Is(err, ErrReadOnly) {
 			t.Error("PutBlob:", err)
 		}
 	}
@@ -318,9 +318,10 @@ func TestALeaseOfADeadOwnerIsTakenOverAtOnce(t *testing.T) {
 
 func TestABlobIsStoredOnceAndReadAsItWas(t *testing.T) {
 	s := openStore(t, Options{})
+	l := newSession(t, s)
 	for _, b := range [][]byte{nil, {0}, []byte(prose(100_000))} {
-		sha, err := s.PutBlob(t.Context(), b)
-		again, err2 := s.PutBlob(t.Context(), b)
+		sha, err := l.PutBlob(t.Context(), b)
+		again, err2 := l.PutBlob(t.Context(), b)
 		if err := errors.Join(err, err2); err != nil || sha != again || sha != shaOf(b) {
 			t.Fatal(sha, again, err)
 		}

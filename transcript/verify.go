@@ -256,7 +256,7 @@ func (c *sessionCheck) reencode(e *epochCheck, f storedFragment, enc Encoder, fr
 	tell := func(what string) {
 		c.once(fmt.Sprintf("epoch %d", e.opened.Epoch), Problem{Seq: f.source, What: fmt.Sprintf("fragment %d of epoch %d %s", f.n, e.opened.Epoch, what)})
 	}
-	if f.n > len(c.messages) || c.messages[f.n-1] != f.source {
+	if f.n > len(c.messages) || c.messages[f.n-1].Source != f.source {
 		tell("is not the message that the log has there")
 		return
 	}
@@ -264,16 +264,9 @@ func (c *sessionCheck) reencode(e *epochCheck, f storedFragment, enc Encoder, fr
 	if err != nil {
 		return // told already: the entry is damaged
 	}
-	m := Message{Role: f.role(), Source: f.source}
-	switch b := b.(type) {
-	case *TurnStarted:
-		m.User = b
-	case *Answer:
-		m.Answer = b
-	case *ToolSettled:
-		m.Result = b
-	}
-	if again, err := enc.Encode(m); err != nil {
+	m := Message{Role: f.role(), Source: f.source, Origin: c.messages[f.n-1].Origin}
+	m.say(b)
+	if again, err := enc.Encode(m.For(e.opened)); err != nil {
 		tell("cannot be encoded again: " + err.Error())
 	} else if !bytes.Equal(again, fragment) {
 		tell("is not what its entry says")

@@ -19,13 +19,15 @@ type sessionCheck struct {
 
 	told     map[string]bool // what is told once only
 	fold     Fold
-	messages []int64 // sources of the messages folded so far
+	messages []Message // folded so far, without what they say
 	open     TurnID
 	turns    map[TurnID][2]int64 // seqs of turn.started and turn.ended
 	epochs   map[int]*epochCheck
 	requests int
 	running  map[RequestID]int64 // without an end yet → seq
+	pending  map[MessageID]int64 // queued, without an end yet → seq
 	damaged  bool
+	verdicts map[int64][]*Verdict // by the seq of the answer
 }
 
 type epochCheck struct {
@@ -108,8 +110,9 @@ func (c *sessionCheck) entry(r rawEntry) error {
 		return nil
 	}
 	for _, m := range c.fold.Add(e) {
-		c.messages = append(c.messages, m.Source)
+		c.messages = append(c.messages, Message{Role: m.Role, Source: m.Source, Origin: m.Origin})
 	}
+	c.checkMessage(e)
 	switch b := e.Body.(type) {
 	case *TurnStarted:
 		c.v.rep.Turns++
@@ -139,6 +142,10 @@ func (c *sessionCheck) entry(r rawEntry) error {
 			c.once("ended", Problem{Seq: e.Seq, Request: b.Request, What: "ended without having been sent, or twice"})
 		}
 		delete(c.running, b.Request)
+	case *Verdict:
+		return c.verdict(b, e.Seq)
+	case *Admission:
+		return c.admission(b, e.Seq)
 	case *FileChanged:
 		return c.needBlobs(e.Seq, b.Before, b.After)
 	case *ToolSettled:
@@ -192,6 +199,13 @@ func (c *sessionCheck) needBlobs(seq int64, shas ...string) error {
 		}
 		if n == 0 {
 			c.problem(Problem{Seq: seq, What: "blob " + sha + " is missing"})
+			continue
+		}
+		if err := c.t.QueryRowContext(c.ctx, `SELECT count(*) FROM blob_use WHERE sid = ? AND sha256 = ?`, c.sid, sum).Scan(&n); err != nil {
+			return err
+		}
+		if n == 0 {
+			c.problem(Problem{Seq: seq, What: "blob " + sha + " is not kept for this session"})
 		}
 	}
 	return nil
@@ -224,7 +238,7 @@ func (c *sessionCheck) tables() error {
 			c.problem(Problem{Seq: e.seq, What: fmt.Sprintf("the epoch table says something else of epoch %d", n)})
 		}
 	}
-	if c.open == "" {
+	if c.open == "" && len(c.pending) == 0 {
 		return nil
 	}
 	live, err := c.live()

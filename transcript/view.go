@@ -80,6 +80,7 @@ func (t *tx) loadView(h *head) (*view, error) {
 		return v, errNoEpoch
 	}
 	v.epoch = *b.(*EpochOpened)
+	v.fold.origin = v.epoch.origin() // where the fold starts behind epoch.opened
 
 	tail, err := t.blob(v.epoch.Tail)
 	if err != nil {
@@ -194,7 +195,7 @@ func (t *tx) catchUp(h *head, v *view, enc Encoder) error {
 					return err
 				}
 			}
-			fragment, err := enc.Encode(m)
+			fragment, err := enc.Encode(m.For(v.epoch))
 			if err != nil {
 				return fmt.Errorf("encode entry %d: %w", m.Source, err)
 			}

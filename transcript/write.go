@@ -15,6 +15,8 @@ type writer struct {
 	db   *sql.DB
 	conn *sql.Conn
 
+	fault func(place string) // see Options; never nil
+
 	mu    sync.Mutex // held during a transaction, and over stmts
 	stmts map[string]*sql.Stmt
 }
@@ -33,7 +35,7 @@ func openWriter(dsn string) (*writer, error) {
 		db.Close()
 		return nil, err
 	}
-	return &writer{db: db, conn: conn, stmts: map[string]*sql.Stmt{}}, nil
+	return &writer{db: db, conn: conn, fault: func(string) {}, stmts: map[string]*sql.Stmt{}}, nil
 }
 
 func (w *writer) close() error {
@@ -69,8 +71,8 @@ func (w *writer) prepared(q string) (*sql.Stmt, error) {
 type tx struct{ w *writer }
 
 // do runs f in one transaction: committed when f returns nil, else rolled back. Waiting for another process's lock ends
-// with ctx, or after the busy timeout.
-func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
+// with ctx, or after the busy timeout. op is what faults are told.
+func (w *writer) do(ctx context.Context, op string, f func(t *tx) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := context.Cause(ctx); err != nil {
@@ -90,13 +92,16 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	}
 	t := &tx{w}
 	if err = f(t); err == nil {
+		w.fault("before: " + op)
 		_, err = t.exec(`COMMIT`)
 	}
 	if err != nil {
 		// SQLite may have rolled back by itself, on a full disk for one; then this says that there is no transaction.
 		w.conn.ExecContext(context.Background(), `ROLLBACK`)
+		return err
 	}
-	return err
+	w.fault("after: " + op)
+	return nil
 }
 
 // exec runs a statement and returns how many rows it changed.
@@ -135,7 +140,7 @@ func (s *Store) write(ctx context.Context, op string, f func(t *tx) error) error
 	if s.w == nil {
 		return s.fail(op, errReadOnlyStore)
 	}
-	return s.fail(op, s.w.do(ctx, f))
+	return s.fail(op, s.w.do(ctx, op, f))
 }
 
 var errReadOnlyStore = wrapped{ErrReadOnly, "the store was opened read-only"}

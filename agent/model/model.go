@@ -37,8 +37,20 @@ type Dialect interface {
 	transcript.Encoder
 	// Frame returns what stands before the first fragment and after the last.
 	Frame(h Head) (head, tail []byte, err error)
-	// Unsendable says which parts of an answer Encode leaves out, and why (T2); nil when it sends all of it.
-	Unsendable(a *transcript.Answer) []string
+	// Unsendable says which parts of a message Encode leaves out or changes, and why (T2); nil when it sends all of it.
+	Unsendable(m transcript.Message) []string
+}
+
+// Unsendable is what the dialect of a request left out of its messages or changed, by the seq of the entry that a message
+// says (T2).
+func Unsendable(d Dialect, messages []transcript.Message) map[int64][]string {
+	out := map[int64][]string{}
+	for _, m := range messages {
+		if why := d.Unsendable(m); len(why) > 0 {
+			out[m.Source] = why
+		}
+	}
+	return out
 }
 
 // Request is one request, its body already in the log (M2).

@@ -36,6 +36,7 @@ type app struct {
 	flagVerbose   bool
 
 	settings func() (*settings, error) // once; the config file is read here
+	fault    func(place string)        // of [transcript.Options]; nil but in tests
 
 	mu        sync.Mutex
 	store     *transcript.Store
@@ -159,6 +160,7 @@ func (a *app) openStoreWith(o transcript.Options) (*transcript.Store, error) {
 	if a.store != nil {
 		return a.store, nil
 	}
+	o.Fault = a.fault
 	a.store, err = transcript.Open(path, o)
 	return a.store, err
 }

@@ -2,5 +2,5 @@
 
 package main
 
-// raceDetector says that the tests, and the daemons they start, run with the race detector.
-const raceDetector = false
+// shorter is by how much the long texts of tests are shortened.
+const shorter = 1

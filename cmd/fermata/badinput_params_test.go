@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -19,9 +20,7 @@ func TestARequestThatMakesNoSenseIsToldWhatIsWrongWithIt(t *testing.T) {
 	text := peer.Text("Hello.")
 	ask := func(more object) object {
 		p := object{"session": b.session, "prompt": text}
-		for k, v := range more {
-			p[k] = v
-		}
+		maps.Copy(p, more)
 		return p
 	}
 	const start, stop, command = "fermata/turn/start", "fermata/turn/stop", "workspace/executeCommand"

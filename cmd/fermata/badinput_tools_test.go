@@ -130,22 +130,17 @@ func layOut(t *testing.T, root string) (outside string) {
 // guards P2, S9, C3
 func TestWhateverAModelCallsIsAnsweredAndTheTurnGoesOn(t *testing.T) {
 	t.Parallel()
-	scenario := &strings.Builder{}
-	outside := "" // known when the workspace is
-	prompts := func(cases []toolCase) string {
-		scenario.Reset()
-		for i, c := range cases {
-			scenario.WriteString(script(fmt.Sprintf("Case %d.", i), c.steps...))
-			scenario.WriteString(script(fmt.Sprintf("Case %d.", i), "say I see."))
-		}
-		return scenario.String()
-	}
 	home := t.TempDir()
 	root := filepath.Join(home, "workspace")
-	outside = layOut(t, root)
+	outside := layOut(t, root)
 	cases := append(toolCases(outside), systemToolCases(t, root, outside)...)
+	var scenario strings.Builder
+	for i, c := range cases {
+		scenario.WriteString(script(fmt.Sprintf("Case %d.", i), c.steps...))
+		scenario.WriteString(script(fmt.Sprintf("Case %d.", i), "say I see."))
+	}
 	allow := peer.Options{Answer: func(string, json.RawMessage) (any, *peer.Error) { return map[string]any{"answer": "once"}, nil }}
-	b := newBadInput(t, prompts(cases), allow)
+	b := newBadInput(t, scenario.String(), allow)
 	for i, c := range cases {
 		session := b.NewSession(root)
 		r := b.turn(b.ask(session, fmt.Sprintf("Case %d.", i)))

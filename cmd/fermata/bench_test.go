@@ -132,6 +132,8 @@ func BenchmarkStartToRequest(b *testing.B) {
 			e, session := benchEditor(b, fmt.Sprintf("reply\nsize 512\nsay %q\n", prose(c.bytes)))
 			for range c.turns {
 				e.turn(e.ask(session, "More."))
+				e.model.Forget()
+				e.Forget()
 			}
 			b.ReportMetric(rss(b, e.Pid()), "MiB-after")
 			var d durations
@@ -146,7 +148,9 @@ func BenchmarkStartToRequest(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				d = append(d, r.At.Sub(begun))
+				d = append(d, r.Began.Sub(begun))
+				e.model.Forget()
+				e.Forget()
 			}
 			d.report(b, "request")
 			b.ReportMetric(rss(b, e.Pid()), "MiB-resident")

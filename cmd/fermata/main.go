@@ -47,11 +47,10 @@ func (e *exit) Unwrap() error { return e.err }
 // usage makes an error of a wrong command line.
 func usage(format string, args ...any) error { return &exit{exitUsage, fmt.Errorf(format, args...)} }
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(newApp().run(os.Args[1:])) }
 
 // run runs a command line and returns the exit code.
-func run(args []string) int {
-	a := newApp()
+func (a *app) run(args []string) int {
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -123,6 +122,7 @@ func newRootCommand(a *app) *cobra.Command {
 		newSessionsCommand(a),
 		newTranscriptCommand(a),
 		newInputCommand(a),
+		newStatsCommand(a),
 		newVerifyCommand(a),
 		newDoctorCommand(a),
 		newVersionCommand(a),

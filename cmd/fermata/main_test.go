@@ -17,7 +17,9 @@ const asBinary = "FERMATA_TEST_AS_BINARY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asBinary) != "" {
-		main()
+		a := newApp()
+		a.fault = faultOf(os.Getenv(faultAt))
+		os.Exit(a.run(os.Args[1:]))
 	}
 	testscript.Main(m, map[string]func(){"fermata": main})
 }

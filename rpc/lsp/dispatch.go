@@ -49,6 +49,7 @@ var requests = map[string]method{
 	wire.TranscriptRender: plain((*server).transcriptRender),
 	wire.RequestList:      plain((*server).requestList),
 	wire.RequestInput:     plain((*server).requestInput),
+	wire.Stats:            plain((*server).stats),
 }
 
 // notifications are what is done about each, where messages are read, in wire order. Every other one is ignored.

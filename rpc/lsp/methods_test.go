@@ -33,7 +33,7 @@ func TestTheLifeCycleIsKept(t *testing.T) {
 	}
 	e.refused("initialize", obj{"capabilities": obj{}}, -32600, "before")
 	e.refused("textDocument/hover", nil, -32601, "textDocument/hover")
-	for _, later := range []string{"session/fork", "session/rename", "turn/queue", "turn/retry", "turn/adopt", "stats"} {
+	for _, later := range []string{"session/fork", "session/rename", "turn/queue", "turn/retry", "turn/adopt"} {
 		e.refused("fermata/"+later, obj{}, -32601, later)
 	}
 	e.send(note("$/setTrace", obj{"value": "off"}), note("no/such", 7), note("textDocument/didChange", 7),

@@ -29,6 +29,7 @@ const (
 	TranscriptRender = "fermata/transcript/render"
 	RequestList      = "fermata/request/list"
 	RequestInput     = "fermata/request/input"
+	Stats            = "fermata/stats"
 	Permission       = "fermata/permission"
 	Event            = "fermata/event"
 )
@@ -54,6 +55,7 @@ var Methods = []Method{
 	{TranscriptRender, false, reflect.TypeFor[TranscriptRenderParams](), reflect.TypeFor[TranscriptRenderResult]()},
 	{RequestList, false, reflect.TypeFor[RequestListParams](), reflect.TypeFor[RequestListResult]()},
 	{RequestInput, false, reflect.TypeFor[RequestInputParams](), reflect.TypeFor[RequestInputResult]()},
+	{Stats, false, reflect.TypeFor[StatsParams](), reflect.TypeFor[StatsResult]()},
 	{Permission, true, reflect.TypeFor[PermissionParams](), reflect.TypeFor[PermissionResult]()},
 	{Event, true, reflect.TypeFor[EntryEvent](), nil},
 }

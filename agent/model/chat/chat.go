@@ -96,7 +96,7 @@ func New(o Options) (*Provider, error) {
 	}
 	shown := url.URL{Scheme: base.Scheme, Host: base.Host, Path: strings.TrimRight(base.Path, "/")}
 	p := &Provider{
-		dialect: dialect{field},
+		dialect: dialect{field, newest},
 		name:    cmpOr(o.Name, kind),
 		url:     base.JoinPath("chat", "completions").String(),
 		shown:   shown.String(),

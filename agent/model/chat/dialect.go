@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"fermata/agent/model"
@@ -21,13 +22,22 @@ const (
 // dialect encodes for servers that carry reasoning in the field it names. It is the value that [ByName] finds again.
 //
 // Changing a byte of what Encode or Frame give for any input needs a new version in Dialect's names: logs hold the names
-// and are re-encoded by them (P3).
-type dialect struct{ reasoning string }
+// and are re-encoded by them (P3). Version 1 sent what another model had said like the model's own.
+type dialect struct {
+	reasoning string
+	version   int
+}
 
-var dialects = []dialect{{ReasoningNone}, {ReasoningContent}, {ReasoningPlain}}
+// newest is the version that requests are encoded with.
+const newest = 2
 
-// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/1", "chat-reasoning_content/1"
-// or "chat-reasoning/1". Any other name is an error.
+var dialects = []dialect{
+	{ReasoningNone, 1}, {ReasoningContent, 1}, {ReasoningPlain, 1},
+	{ReasoningNone, 2}, {ReasoningContent, 2}, {ReasoningPlain, 2},
+}
+
+// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/2", "chat-reasoning_content/2"
+// or "chat-reasoning/2", or an earlier version of them. Any other name is an error.
 func ByName(name string) (model.Dialect, error) {
 	for _, d := range dialects {
 		if d.Dialect() == name {
@@ -38,10 +48,11 @@ func ByName(name string) (model.Dialect, error) {
 }
 
 func (d dialect) Dialect() string {
+	version := "/" + strconv.Itoa(d.version)
 	if d.reasoning == ReasoningNone {
-		return "chat/1"
+		return "chat" + version
 	}
-	return "chat-" + d.reasoning + "/1"
+	return "chat-" + d.reasoning + version
 }
 
 // Frame makes the head up to the first fragment and the tail. A body needs at least one fragment: with instructions the
@@ -85,14 +96,14 @@ func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
 
 // Encode makes a message's fragment. An answer is sent with its texts joined, its reasoning joined where the flavour has
 // a field for it ("" when there was none: DeepSeek refuses its absence), and its calls. A stopped answer is sent exactly
-// like a complete one, nothing added (S11).
+// like a complete one, nothing added (S11). What another model said goes without its reasoning and signatures (T2).
 func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 	switch {
 	case m.Role == transcript.RoleUser && m.User != nil:
 		b := append([]byte(nil), `{"role":"user","content":`...)
 		return append(transcript.AppendString(b, m.User.UserText()), '}'), nil
 	case m.Role == transcript.RoleAssistant && m.Answer != nil:
-		return d.answer(m.Answer), nil
+		return d.answer(m.Answer, m.Foreign && d.version > 1), nil
 	case m.Role == transcript.RoleTool && m.Result != nil:
 		b := append([]byte(nil), `{"role":"tool","tool_call_id":`...)
 		b = transcript.AppendString(b, string(m.Result.Call))
@@ -102,12 +113,16 @@ func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 	return nil, fmt.Errorf("chat: encode entry %d: a message of role %q has no body of that role", m.Source, m.Role)
 }
 
-func (d dialect) answer(a *transcript.Answer) []byte {
+func (d dialect) answer(a *transcript.Answer, foreign bool) []byte {
 	b := append([]byte(nil), `{"role":"assistant","content":`...)
 	b = transcript.AppendString(b, a.Text()) // "" when there is none, never null (DeepSeek)
 	if d.reasoning != ReasoningNone {
 		b = append(append(append(b, `,"`...), d.reasoning...), `":`...)
-		b = transcript.AppendString(b, a.Reasoning())
+		if foreign {
+			b = append(b, `""`...)
+		} else {
+			b = transcript.AppendString(b, a.Reasoning())
+		}
 	}
 	calls := 0
 	for _, p := range a.Parts {
@@ -128,7 +143,7 @@ func (d dialect) answer(a *transcript.Answer) []byte {
 		b = append(b, `,"arguments":`...)
 		args, _ := sendableArgs(p.Call.Args)
 		b = append(transcript.AppendString(b, args), '}')
-		if len(p.Extra) > 0 {
+		if len(p.Extra) > 0 && !foreign {
 			b = append(append(b, `,"extra_content":`...), p.Extra...)
 		}
 		b = append(b, '}')
@@ -174,12 +189,30 @@ func sendableName(name string) (sent string, verbatim bool) {
 	return sent, sent == name
 }
 
-// Unsendable names the reasoning that the flavour has no field for, the names of tools that are sent changed, and the
-// arguments that are sent as a string.
-func (d dialect) Unsendable(a *transcript.Answer) []string {
+// Unsendable names the reasoning that the flavour has no field for or that is another model's, another model's signatures,
+// the names of tools that are sent changed, and the arguments that are sent as a string.
+func (d dialect) Unsendable(m transcript.Message) []string {
+	a := m.Answer
+	if a == nil {
+		return nil
+	}
 	var out []string
-	if d.reasoning == ReasoningNone && a.Reasoning() != "" {
+	foreign := m.Foreign && d.version > 1
+	said := "it is another model's"
+	if m.Origin.Model != "" {
+		said = "it is of another model, " + m.Origin.Provider + "/" + m.Origin.Model
+	}
+	switch {
+	case a.Reasoning() == "":
+	case foreign:
+		out = append(out, "reasoning: not sendable, because "+said)
+	case d.reasoning == ReasoningNone:
 		out = append(out, "reasoning: not sendable, because OpenAI chat completions has no field for it")
+	}
+	for _, p := range a.Parts {
+		if foreign && p.Call != nil && len(p.Extra) > 0 {
+			out = append(out, fmt.Sprintf("signature of call %s: not sendable, because %s", p.Call.ID, said))
+		}
 	}
 	for _, c := range a.Calls() {
 		if sent, ok := sendableName(c.Name); !ok {

@@ -37,6 +37,10 @@ func TestEntriesAreEncodedAsEachFlavourTakesThem(t *testing.T) {
 				case "assistant":
 					m.Role, m.Answer = transcript.RoleAssistant, new(transcript.Answer)
 					err = json.Unmarshal(s.Data, m.Answer)
+				case "foreign assistant": // what another model said
+					m.Role, m.Answer, m.Foreign = transcript.RoleAssistant, new(transcript.Answer), true
+					m.Origin = transcript.Origin{Provider: "deepseek", Model: "deepseek-chat"}
+					err = json.Unmarshal(s.Data, m.Answer)
 				case "tool":
 					m.Role, m.Result = transcript.RoleTool, new(transcript.ToolSettled)
 					err = json.Unmarshal(s.Data, m.Result)
@@ -60,7 +64,7 @@ func check(t *testing.T, s txtar.File, m transcript.Message) {
 		t.Fatal(err)
 	}
 	if unsendable {
-		if got := strings.Join(d.Unsendable(m.Answer), "\n"); got != want {
+		if got := strings.Join(d.Unsendable(m), "\n"); got != want {
 			t.Errorf("%s: not sendable: %q, want %q", name, got, want)
 		}
 		return
@@ -84,7 +88,7 @@ func TestAFrameHasItsFieldsInOneOrderAndJoinsToJSON(t *testing.T) {
 		{model.Head{Model: "m", Tools: []model.Tool{tool, {Name: "g"}}},
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"f","description":"does <f>","parameters":{"type":"object"}}},{"type":"function","function":{"name":"g","description":"","parameters":{"type":"object","properties":{}}}}],"messages":[`},
 	} {
-		for _, name := range []string{"chat/1", "chat-reasoning_content/1", "chat-reasoning/1"} {
+		for _, name := range []string{"chat/1", "chat-reasoning_content/1", "chat-reasoning/1", "chat/2", "chat-reasoning_content/2", "chat-reasoning/2"} {
 			d, err := chat.ByName(name)
 			if err != nil || d.Dialect() != name {
 				t.Fatalf("%v, %v", d, err)
@@ -107,9 +111,9 @@ func TestAFrameHasItsFieldsInOneOrderAndJoinsToJSON(t *testing.T) {
 // guards P3: the name in the log is enough
 func TestEveryKindOfProviderRecordsADialectThatIsFoundAgain(t *testing.T) {
 	for kind, want := range map[string]string{
-		"": "chat/1", "openai": "chat/1", "openai-compatible": "chat/1",
-		"deepseek": "chat-reasoning_content/1", "llamacpp": "chat-reasoning_content/1", "vllm": "chat-reasoning_content/1",
-		"ollama": "chat-reasoning/1", "openrouter": "chat-reasoning/1",
+		"": "chat/2", "openai": "chat/2", "openai-compatible": "chat/2",
+		"deepseek": "chat-reasoning_content/2", "llamacpp": "chat-reasoning_content/2", "vllm": "chat-reasoning_content/2",
+		"ollama": "chat-reasoning/2", "openrouter": "chat-reasoning/2",
 	} {
 		p := provider(t, chat.Options{Kind: kind, BaseURL: "http://127.0.0.1:1/v1"})
 		d, err := chat.ByName(p.Dialect().Dialect())
@@ -118,10 +122,10 @@ func TestEveryKindOfProviderRecordsADialectThatIsFoundAgain(t *testing.T) {
 		}
 	}
 	p := provider(t, chat.Options{Kind: "openai-compatible", Reasoning: chat.ReasoningPlain, BaseURL: "http://127.0.0.1:1"})
-	if got := p.Dialect().Dialect(); got != "chat-reasoning/1" {
+	if got := p.Dialect().Dialect(); got != "chat-reasoning/2" {
 		t.Errorf("the override gave %s", got)
 	}
-	if _, err := chat.ByName("chat/2"); err == nil {
+	if _, err := chat.ByName("chat/3"); err == nil {
 		t.Error("an unknown dialect was found")
 	}
 }

@@ -1,9 +1,9 @@
 package rehearsal
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"slices"
@@ -36,7 +36,8 @@ type Recorded struct {
 	N      int // from 1
 	Path   string
 	Header http.Header
-	Body   []byte    // exactly as it came
+	Body   []byte    // exactly as it came; nil after Forget
+	Began  time.Time // when the headers were in
 	At     time.Time // when the body was in
 
 	ended    chan struct{}
@@ -113,14 +114,28 @@ func (s *Server) Await(ctx context.Context, n int) (*Recorded, error) {
 	}
 }
 
+// Forget lets go of the bodies of the requests so far: those of a long session are as large as its square.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		r.Body = nil
+	}
+}
+
 // ServeHTTP plays the next reply.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	began := time.Now()
+	var into bytes.Buffer
+	if r.ContentLength > 0 {
+		into.Grow(int(min(r.ContentLength, 64<<20)) + bytes.MinRead)
+	}
+	if _, err := into.ReadFrom(r.Body); err != nil {
 		return // the client is gone
 	}
+	body := into.Bytes()
 	rec := &Recorded{
-		Path: r.URL.Path, Header: r.Header.Clone(), Body: body, At: time.Now(),
+		Path: r.URL.Path, Header: r.Header.Clone(), Body: body, Began: began, At: time.Now(),
 		ended: make(chan struct{}), closed: make(chan struct{}),
 	}
 	defer close(rec.ended)

@@ -323,12 +323,21 @@ func (p *Peer) WaitFor(what string, cond func() bool) {
 	defer p.mu.Unlock()
 	for !cond() {
 		if late || p.eof {
-			kinds := p.order
-			p.mu.Unlock()
-			p.t.Fatalf("%s did not come (end of output: %v); what came: %v", what, p.eof, kinds)
+			p.t.Fatalf("%s did not come (end of output: %v); what came: %v", what, p.eof, p.order)
 		}
 		p.wake.Wait()
 	}
+}
+
+// Until waits until cond is true of what came so far; false means that the daemon's output ended first.
+func (p *Peer) Until(cond func(events []Event, replies map[string]Message) bool) bool {
+	p.t.Helper()
+	met := false
+	p.WaitFor("what a test waits for, or the daemon's end", func() bool {
+		met = cond(p.events, p.replies)
+		return met || p.eof
+	})
+	return met
 }
 
 // Event waits for the first event that matches.
@@ -365,6 +374,13 @@ func (p *Peer) Events() []Event {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Event(nil), p.events...)
+}
+
+// Forget lets go of the events so far, for runs whose events would fill memory.
+func (p *Peer) Forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events, p.order = nil, nil
 }
 
 // Requests are the daemon's requests so far.

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package tools
+package process
 
 // endTagged does nothing where one process cannot read the environment of another.
 func endTagged(string) {}

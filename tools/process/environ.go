@@ -1,4 +1,4 @@
-package tools
+package process
 
 import (
 	"crypto/rand"
@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// tagName is the variable by which processes of a command are known again, also in another session or group.
+// tagName is the variable by which processes of a program are known again, also in another session or group.
 const tagName = "FERMATA_RUN"
 
 func newTag() string { return tagName + "=" + rand.Text() }
 
-// commandEnv is the environment of a command: the daemon's without what looks like a secret or is named as one, and
+// environ is the environment of a program: the daemon's without what looks like a secret or is named as one, and
 // with what keeps programs from asking for input they will not get.
-func commandEnv(environ, secrets []string, dir, tag string) []string {
+func environ(of, secrets []string, dir, tag string) []string {
 	set := []string{
 		"PWD=" + dir, "TERM=dumb", "PAGER=cat", "GIT_PAGER=cat", "GIT_TERMINAL_PROMPT=0",
 		"NoDefaultCurrentDirectoryInExePath=1", // Windows: a program in the root is run by its path only
 		tag,
 	}
-	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+	env := slices.DeleteFunc(slices.Clone(of), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return isSecret(name) || slices.ContainsFunc(secrets, func(s string) bool { return strings.EqualFold(s, name) }) ||
 			slices.ContainsFunc(set, func(s string) bool { return strings.HasPrefix(s, name+"=") })

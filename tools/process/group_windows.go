@@ -1,4 +1,4 @@
-package tools
+package process
 
 import (
 	"errors"
@@ -10,30 +10,22 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
-
-	"fermata/tools/workspace"
 )
 
-const argBytes = 16 << 10 // of file names in the arguments of one program
-
-// shellCommand is the system's own shell, whatever PATH and ComSpec say. /d: no AutoRun; /s: the outer quotes only are
-// taken off.
-func shellCommand(w *workspace.Workspace, text string) (*exec.Cmd, error) {
+// Shell is a text run by the system's own shell, whatever PATH and ComSpec say. /d: no AutoRun; /s: the outer quotes only
+// are taken off.
+func Shell(text string) (*exec.Cmd, error) {
 	dir, err := windows.GetSystemDirectory()
 	if err != nil {
 		return nil, errors.New("there is no system directory")
 	}
-	sh := filepath.Join(dir, "cmd.exe")
-	if err := trusted(w, sh); err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(sh)
+	cmd := exec.Command(filepath.Join(dir, "cmd.exe"))
 	cmd.SysProcAttr = &syscall.SysProcAttr{CmdLine: `cmd.exe /d /s /c "` + text + `"`}
 	return cmd, nil
 }
 
-// ownGroup lets cmd be sent a console break of its own, and opens no window for it.
-func ownGroup(cmd *exec.Cmd) {
+// OwnGroup lets cmd be sent a console break of its own, and opens no window for it.
+func OwnGroup(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

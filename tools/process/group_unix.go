@@ -1,30 +1,20 @@
 //go:build unix
 
-package tools
+package process
 
 import (
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
-
-	"fermata/tools/workspace"
 )
 
-const argBytes = 96 << 10 // of file names in the arguments of one program
+// Shell is a text run by the system's own shell, whatever PATH says.
+func Shell(text string) (*exec.Cmd, error) { return exec.Command("/bin/sh", "-c", text), nil }
 
-// shellCommand is the system's own shell, whatever PATH says.
-func shellCommand(w *workspace.Workspace, text string) (*exec.Cmd, error) {
-	const sh = "/bin/sh"
-	if err := trusted(w, sh); err != nil {
-		return nil, err
-	}
-	return exec.Command(sh, "-c", text), nil
-}
-
-// ownGroup gives cmd a session, and so a process group, of its own: signals reach all of it and no one else, and no
+// OwnGroup gives cmd a session, and so a process group, of its own: signals reach all of it and no one else, and no
 // terminal is left to it to ask for a password.
-func ownGroup(cmd *exec.Cmd) {
+func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 }
 
