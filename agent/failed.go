@@ -60,15 +60,20 @@ func (a *Agent) lastTurn(ctx context.Context) (transcript.TurnID, error) {
 	if err != nil {
 		return "", err
 	}
+	if turn := s.LastTurn(); turn != "" {
+		return turn, nil
+	}
+	return "", transcript.ErrNoTurn
+}
+
+// LastTurn is the turn that runs, else the last one of the session; "" when there was none.
+func (s *Session) LastTurn() transcript.TurnID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.current != nil:
-		return s.current.id, nil
-	case s.past.turn == "":
-		return "", transcript.ErrNoTurn
+	if s.current != nil {
+		return s.current.id
 	}
-	return s.past.turn, nil
+	return s.past.turn
 }
 
 // admit has the last word about the start of a turn that is its session's current one.
@@ -149,10 +154,7 @@ func (s *Session) keep(ctx context.Context, turn transcript.TurnID) (Keeping, er
 	if s.current != nil {
 		return Keeping{}, &BusyError{Turn: s.current.id}
 	}
-	if err := s.repairLocked(ctx); err != nil {
-		return Keeping{}, err
-	}
-	if err := s.log.Lease(ctx); err != nil {
+	if err := s.leaseLocked(ctx); err != nil {
 		return Keeping{}, err
 	}
 	defer func() { _ = s.log.Release(context.WithoutCancel(ctx)) }() // an expired lease is as good as a released one

@@ -25,26 +25,34 @@ type elsewhere struct {
 	request transcript.RequestID
 	turn    transcript.TurnID
 	step    int
-	n       int64                         // deltas told
+	n       int64                         // deltas read
+	read    map[transcript.PartType]int64 // bytes of them
 	shown   map[transcript.PartType]int64 // bytes told
 	why     string                        // the last request failed
+	held    bool                          // its answer is shown only when checks have passed it
 }
 
-func (w *elsewhere) begin(r transcript.RequestID, turn transcript.TurnID, step int) {
-	if w.request != r {
-		*w = elsewhere{request: r, turn: turn, step: step, shown: map[transcript.PartType]int64{}, why: w.why}
+// answering makes r the request whose answer is followed.
+func (s *Session) answering(r transcript.RequestID, turn transcript.TurnID, step int) {
+	if w := &s.elsewhere; w.request != r {
+		*w = elsewhere{request: r, turn: turn, step: step, why: w.why,
+			read: map[transcript.PartType]int64{}, shown: s.hub.shown(turn, step)}
 	}
 }
 
-// delta is the event for text of a part that begins at an offset; what was told of it already is left out.
-func (w *elsewhere) delta(part transcript.PartType, at int64, text string) (Event, bool) {
+// said tells text that begins at an offset of its part, without what was told of it already.
+func (s *Session) said(part transcript.PartType, at int64, text string) {
+	w := &s.elsewhere
+	if w.held {
+		return
+	}
 	known := w.shown[part] - at
-	if known >= int64(len(text)) || known < 0 {
-		return Event{}, false
+	if known < 0 || known >= int64(len(text)) {
+		return
 	}
 	d := &Delta{Turn: w.turn, Step: w.step, Part: part, Offset: w.shown[part], Text: text[known:]}
 	w.shown[part] += int64(len(d.Text))
-	return Event{Delta: d}, true
+	s.hub.publish(Event{Delta: d})
 }
 
 // startFollowing begins to look for what other daemons write, unless that has begun. It ends with [Agent.Close].
@@ -113,13 +121,11 @@ func (s *Session) catchUpLocked(ctx context.Context) error {
 		return err
 	}
 	s.dirty = s.dirty || len(entries) > 0 || len(said) > 0
-	s.tellForeign(entries)
+	s.tellForeign(untilHeld(entries, w.held))
 	for _, d := range said {
-		w.begin(d.Request, d.Turn, d.Step)
-		if ev, ok := w.delta(d.Part, w.shown[d.Part], d.Text); ok {
-			s.hub.publish(ev)
-		}
-		w.n = d.N
+		s.answering(d.Request, d.Turn, d.Step)
+		s.said(d.Part, w.read[d.Part], d.Text)
+		w.n, w.read[d.Part] = d.N, w.read[d.Part]+int64(len(d.Text))
 	}
 	return nil
 }
@@ -134,9 +140,11 @@ func (s *Session) tellForeign(entries []transcript.Entry) {
 			if b.Try > 1 {
 				s.hub.publish(Event{Retracted: &Retracted{Turn: b.Turn, Step: b.Step, Try: b.Try - 1, Why: w.why}})
 			}
-			w.begin(b.Request, b.Turn, b.Step)
+			s.answering(b.Request, b.Turn, b.Step)
+			w.held = b.Held
 		case *transcript.RequestEnded:
 			w.why = b.Error
+			w.held = w.held && !passed(entries[i+1:])
 			s.tellRest(b.Request, entries[i+1:])
 		case *transcript.TurnEnded:
 			*w = elsewhere{}
@@ -154,18 +162,46 @@ func (s *Session) tellRest(r transcript.RequestID, entries []transcript.Entry) {
 	if !ok || a.Request != r {
 		return
 	}
-	w := &s.elsewhere
-	w.begin(r, a.Turn, a.Step)
+	s.answering(r, a.Turn, a.Step)
 	at := map[transcript.PartType]int64{}
 	for _, p := range a.Parts {
-		if p.Type != transcript.PartText && p.Type != transcript.PartReasoning {
-			continue
+		if p.Type == transcript.PartText || p.Type == transcript.PartReasoning {
+			s.said(p.Type, at[p.Type], p.Text)
+			at[p.Type] += int64(len(p.Text))
 		}
-		if ev, ok := w.delta(p.Type, at[p.Type], p.Text); ok {
-			s.hub.publish(ev)
-		}
-		at[p.Type] += int64(len(p.Text))
 	}
+}
+
+// untilHeld are the entries before an answer that is held and that nothing has decided about yet. held says that the request
+// before the first entry is of that kind.
+func untilHeld(entries []transcript.Entry, held bool) []transcript.Entry {
+	from := len(entries)
+	for i, e := range entries {
+		switch b := e.Body.(type) {
+		case *transcript.RequestSent:
+			held, from = b.Held, len(entries)
+		case *transcript.RequestEnded:
+			if held && from == len(entries) {
+				from = i
+			}
+		case *transcript.Admission, *transcript.TurnEnded:
+			from = len(entries)
+		}
+	}
+	return entries[:from]
+}
+
+// passed reports whether the answer at the front of entries was admitted.
+func passed(entries []transcript.Entry) bool {
+	for _, e := range entries {
+		switch b := e.Body.(type) {
+		case *transcript.Admission:
+			return b.Admitted
+		case *transcript.TurnEnded, *transcript.RequestSent:
+			return false
+		}
+	}
+	return false
 }
 
 // leaseLocked takes the session's lease for a turn, and brings the session up to date under it: what others wrote meanwhile
@@ -207,7 +243,7 @@ func (s *Session) settleLocked(ctx context.Context) error {
 		return err
 	}
 	s.tellForeign(entries)
-	if s.past, err = readPast(ctx, s.agent.o.Store, s.log); err != nil {
+	if s.past, err = readPast(ctx, s.agent.o.Store, s.ID(), s.hub.seq()); err != nil {
 		return err
 	}
 	s.dirty = false

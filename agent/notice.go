@@ -24,7 +24,7 @@ type past struct {
 func (p *past) add(b transcript.Body) {
 	switch b := b.(type) {
 	case *transcript.TurnStarted:
-		*p = past{turn: b.Turn}
+		*p = past{turn: b.Turn, late: slices.DeleteFunc(p.late, func(r *transcript.ToolSettled) bool { return strings.Contains(b.Notice, lateLine(r)) })}
 	case *transcript.Answer:
 		p.spoke, p.attempt = b.State == transcript.Stopped, b.State == transcript.Broken
 		p.cut, p.checks = p.spoke, checksSilent
@@ -59,18 +59,25 @@ const (
 	checksPassLate                   // it is, since a recheck after the turn's end (K5)
 )
 
-// readPast folds the entries of a session's last turn, found from the end of the log backwards.
-func readPast(ctx context.Context, store *transcript.Store, log *transcript.Log) (past, error) {
+// readPast folds the entries of a session's last turn, found from entry seq, the newest, backwards. Those of the turn before
+// it are read too: a result may have come late just when the last turn began, and not be in its notice.
+func readPast(ctx context.Context, store *transcript.Store, id transcript.SessionID, seq int64) (past, error) {
 	const page = 64
 	var tail []transcript.Entry
-	for after := log.Seq(); after > 0; {
+	turns := 0
+	for after := seq; after > 0; {
 		from := max(after-page, 0)
-		entries, err := store.Entries(ctx, log.Session(), from, int(after-from))
+		entries, err := store.Entries(ctx, id, from, int(after-from))
 		if err != nil {
 			return past{}, err
 		}
 		tail, after = append(entries, tail...), from
-		if slices.ContainsFunc(entries, func(e transcript.Entry) bool { return e.Kind() == transcript.KindTurnStarted }) {
+		for _, e := range entries {
+			if e.Kind() == transcript.KindTurnStarted {
+				turns++
+			}
+		}
+		if turns > 1 {
 			break
 		}
 	}
@@ -111,6 +118,8 @@ func (p *past) notice(redirects transcript.TurnID) string {
 	case p.ended.Outcome == transcript.TurnFailed && p.checks != checksSilent: // that is all there is to say
 	case p.ended.Outcome == transcript.TurnAbandoned && p.checks == checksPassLate:
 		lines = append(lines, "[The last turn was cut off when fermata itself ended.]")
+	case p.ended.Outcome == transcript.TurnFailed && p.ended.Cause == causeMaxSteps:
+		lines = append(lines, "[The last turn ended at its limit of model requests.]")
 	case p.ended.Outcome == transcript.TurnFailed && p.attempt:
 		lines = append(lines, "[Your last answer broke off by an error and is not shown here.]")
 	case p.ended.Outcome == transcript.TurnFailed:
@@ -119,9 +128,14 @@ func (p *past) notice(redirects transcript.TurnID) string {
 		lines = append(lines, "[The last turn was cut off when fermata itself ended. What you were saying then is not shown here.]")
 	}
 	for _, r := range p.late {
-		lines = append(lines, fmt.Sprintf("[The call %s of %s came back after all, %s: %s]", r.Call, r.Name, r.State, clip(r.Output, 2000)))
+		lines = append(lines, lateLine(r))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// lateLine tells of a result that came after its call had been settled as unknown (S7).
+func lateLine(r *transcript.ToolSettled) string {
+	return fmt.Sprintf("[The call %s of %s came back after all, %s: %s]", r.Call, r.Name, r.State, clip(r.Output, 2000))
 }
 
 // clip keeps at most n bytes of s, whole characters.

@@ -129,7 +129,11 @@ func (m *Message) known(ctx context.Context, clientID string) (Receipt, bool, er
 		return Receipt{}, false, nil
 	}
 	i, found, err := m.agent.o.Store.MessageByClientID(ctx, m.session, clientID)
-	return Receipt{Message: i.Message, State: i.State, Turn: i.Turn, Cause: i.Cause}, found, err
+	r := Receipt{Message: i.Message, State: i.State, Turn: i.Turn, Cause: i.Cause}
+	if r.State == transcript.MessageWaiting && m.behind != nil {
+		r.Turn = m.behind.id
+	}
+	return r, found, err
 }
 
 func (m *Message) fill(ctx context.Context, prompt []transcript.PromptPart) ([]transcript.PromptPart, error) {

@@ -99,10 +99,20 @@ func (a *Agent) Recheck(ctx context.Context, id transcript.TurnID) (Rechecked, e
 	for _, c := range j.answer.Calls() {
 		receipts = append(receipts, receipt(info.Turn, j.answer.Step, c, transcript.ToolNotStarted, transcript.CauseWithheld, ""))
 	}
+	out.Late = true
+	out.Withheld = withheldBy(transcript.Decide(j.answer, j.seq, refs(due), verdicts), verdicts)
 	err = s.record(func() (entries []transcript.Entry, err error) {
-		var a *transcript.Admission
-		a, out.Admitted, entries, err = s.log.Judge(ctx, info.Turn, j.seq, refs(due), receipts)
-		out.Withheld = withheldBy(a, verdicts)
+		if s.current != nil {
+			return nil, nil
+		}
+		// Under the lease no other daemon begins a turn, whose notice would say that the answer is withheld.
+		if err := s.leaseLocked(ctx); errors.Is(err, transcript.ErrLeased) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		defer func() { _ = s.log.Release(ctx) }() // an expired lease is as good as a released one
+		_, out.Admitted, entries, err = s.log.Judge(ctx, info.Turn, j.seq, refs(due), receipts)
 		out.Late = !out.Admitted && s.past.turn != info.Turn
 		return entries, err
 	})

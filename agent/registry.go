@@ -19,6 +19,9 @@ type registry struct {
 	closed   bool
 	cause    error         // of the closing
 	gone     chan struct{} // closed with it
+
+	unfollow  context.CancelFunc // nil: nobody follows yet
+	following sync.WaitGroup
 }
 
 // Reserve registers a turn before it runs, so that a stop which arrives right behind finds it (S2). It neither blocks
@@ -146,7 +149,7 @@ func (a *Agent) report(ctx context.Context, id transcript.TurnID) (Report, error
 	if r.r.Outcome != "" {
 		return r.report(), nil
 	}
-	return Report{}, fmt.Errorf("turn %s has not ended and does not run here; another daemon may run it", id)
+	return Report{}, fmt.Errorf("%w: turn %s does not run here; stop it there", transcript.ErrLeased, id)
 }
 
 // reporter folds a turn's entries into its Report.
@@ -171,7 +174,7 @@ func (p *reporter) add(b transcript.Body) {
 			p.fate(b.Step, b.Call, b.Name).Summary = b.Summary
 		}
 	case *transcript.ToolSettled:
-		if b.Turn == p.r.Turn {
+		if b.Turn == p.r.Turn && !b.Late { // a report says how the turn ended (S1)
 			f := p.fate(b.Step, b.Call, b.Name)
 			f.State, f.Cause = b.State, b.Cause
 		}

@@ -48,12 +48,30 @@ func (r *run) told(entries []transcript.Entry) {
 	r.s.hub.publishEntries(entries)
 }
 
+// notice is what the turn that begins now tells the model of what was before.
+func (s *Session) notice(ctx context.Context, redirects transcript.TurnID) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hub.tookForeign() || s.stale {
+		p, err := readPast(ctx, s.agent.o.Store, s.ID(), s.hub.seq())
+		if err != nil {
+			return "", err
+		}
+		s.past, s.stale = p, false
+	}
+	return s.past.notice(redirects), nil
+}
+
+// causeMaxSteps is the cause of a turn that failed at [Options].MaxSteps.
+const causeMaxSteps = "max_steps"
+
 // run goes step by step until the session waits for the user again. Invariant: a turn whose turn.started was told ends
 // with exactly one turn.ended (invariant 2). Tests: TestEveryEndingEndsTheTurnOnce.
 func (r *run) run(ctx context.Context, start Start) (Report, error) {
-	r.s.mu.Lock()
-	notice := r.s.past.notice(start.Redirects)
-	r.s.mu.Unlock()
+	notice, err := r.s.notice(ctx, start.Redirects)
+	if err != nil {
+		return Report{}, err
+	}
 	if start.Retries != "" {
 		notice = retryNotice(notice)
 	}
@@ -62,7 +80,7 @@ func (r *run) run(ctx context.Context, start Start) (Report, error) {
 		Redirects: start.Redirects, Retries: start.Retries, Queued: start.messages, Anchor: start.Anchor,
 	}
 	r.fresh = start.queued
-	err := r.steps(ctx, started)
+	err = r.steps(ctx, started)
 	if err == nil {
 		r.s.mu.Lock()
 		r.s.past = r.past
@@ -91,7 +109,7 @@ func (r *run) steps(ctx context.Context, started *transcript.TurnStarted) error 
 			return r.endStopped(ctx, started, nil)
 		}
 		if step > r.agent.o.MaxSteps {
-			return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnFailed, Cause: "max_steps",
+			return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnFailed, Cause: causeMaxSteps,
 				Error: "the turn reached its limit of model requests (limits.max_steps); ask again to go on"})
 		}
 		answer, ended, err := r.step(ctx, step, started)
@@ -191,7 +209,9 @@ func (r *run) send(ctx context.Context, step, try int, f frame, started *transcr
 		r.receive(ctx)
 		delivered = r.delivered(step)
 	}
+	hold := r.holds()
 	sent, err := r.s.log.Send(ctx, transcript.Send{
+		Held:   hold,
 		Queued: queued, Started: started, Delivered: delivered, Turn: r.id, Step: step, Try: try,
 		Route: provider.Route(), Provider: r.m.ProviderName, Model: r.m.Name, Enc: provider.Dialect(),
 		Head: f.head, Tail: f.tail, Instructions: f.instructions, Tools: f.tools,
@@ -203,7 +223,7 @@ func (r *run) send(ctx context.Context, step, try int, f frame, started *transcr
 		r.queue = nil
 	}
 	r.told(sent.Entries)
-	st := &stream{run: r, step: step, try: try, request: sent.Request, sentAt: time.Now(), hold: r.holds()}
+	st := &stream{run: r, step: step, try: try, request: sent.Request, sentAt: time.Now(), hold: hold}
 	st.open(ctx, model.Request{ID: sent.Request, Bytes: sent.Bytes, Body: r.body(ctx, sent.Request)})
 	return st, nil
 }

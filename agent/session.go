@@ -40,7 +40,9 @@ type Session struct {
 	clientIDs       map[string]bool // of the messages recorded by this process
 	grants          permit.Grants
 	past            past // what the next notice tells
+	stale           bool // results came late while a turn ran: past is to be read again
 	dirty           bool // the log could not be written: repair it before the next turn
+	elsewhere       elsewhere
 	space           *workspace.Workspace
 	spaceErr        error
 	frames          map[frameKey]frame
@@ -73,6 +75,7 @@ func New(o Options) *Agent {
 // Close stops every turn with a cause and waits until all have ended; after that no turn begins. When ctx ends first its
 // cause is returned and the turns go on ending by themselves.
 func (a *Agent) Close(ctx context.Context, cause error) error {
+	defer a.endFollowing()
 	a.state.mu.Lock()
 	if !a.state.closed {
 		close(a.state.gone)
@@ -142,7 +145,7 @@ func (a *Agent) Open(ctx context.Context, id transcript.SessionID) (*Session, er
 		return nil, err
 	}
 	s = a.adopt(log)
-	if err := s.repair(ctx); err != nil {
+	if err := s.repair(ctx); err != nil && !errors.Is(err, transcript.ErrLeased) {
 		a.o.Log.Warn("the session could not be repaired", "session", id, "err", err)
 	}
 	return s, nil
@@ -159,6 +162,9 @@ func (a *Agent) adopt(log *transcript.Log) *Session {
 	}
 	s := &Session{agent: a, opened: log.Opened(), log: log, frames: map[frameKey]frame{}, dirty: true}
 	s.hub.session, s.hub.told = id, log.Seq()
+	s.hub.load = func(after, upTo int64) ([]transcript.Entry, error) {
+		return a.o.Store.Entries(context.Background(), id, after, int(upTo-after))
+	}
 	a.state.sessions[id] = s
 	return s
 }
@@ -178,10 +184,9 @@ func (s *Session) Workspace() string { return s.opened.Workspace }
 
 // Subscribe tells the entries after seq since, then whatever follows. since -1 means only what follows. A subscriber in
 // the middle of an answer is first told what was said so far.
-func (s *Session) Subscribe(ctx context.Context, since int64) (*Subscription, error) {
-	return s.hub.subscribe(since, func(after, upTo int64) ([]transcript.Entry, error) {
-		return s.agent.o.Store.Entries(ctx, s.ID(), after, int(upTo-after))
-	})
+func (s *Session) Subscribe(_ context.Context, since int64) (*Subscription, error) {
+	s.agent.startFollowing()
+	return s.hub.subscribe(since)
 }
 
 // repair brings the log to where a turn can begin: it settles a turn that a dead daemon left behind, and reads what the
@@ -193,23 +198,16 @@ func (s *Session) repair(ctx context.Context) error {
 }
 
 func (s *Session) repairLocked(ctx context.Context) error {
-	if !s.dirty || s.current != nil {
+	if s.current != nil {
 		return nil
 	}
-	if err := s.log.Lease(ctx); err != nil {
+	if err := s.catchUpLocked(ctx); err != nil || !s.dirty {
 		return err
 	}
-	defer func() { _ = s.log.Release(context.WithoutCancel(ctx)) }() // an expired lease is as good as a released one
-	entries, err := s.log.Repair(ctx, s.evidence)
-	if err != nil {
+	if err := s.leaseLocked(ctx); err != nil {
 		return err
 	}
-	s.hub.publishEntries(entries)
-	s.past, err = readPast(ctx, s.agent.o.Store, s.log)
-	if err != nil {
-		return err
-	}
-	s.dirty = false
+	_ = s.log.Release(context.WithoutCancel(ctx)) // an expired lease is as good as a released one
 	return nil
 }
 

@@ -53,7 +53,7 @@ func (st *stream) open(ctx context.Context, req model.Request) {
 		defer close(st.deltas)
 		for d, err := range st.m.Provider.Stream(ctx, req) {
 			select {
-			case st.deltas <- received{d, err}:
+			case st.deltas <- received{d: d, err: err}:
 			case <-ctx.Done():
 				return
 			}
@@ -194,7 +194,7 @@ func (st *stream) holdBack() (release func(show bool)) {
 	if !st.hold {
 		return func(bool) {}
 	}
-	st.s.hub.hold()
+	st.s.hub.hold(st.s.log.Seq())
 	return func(show bool) {
 		for i := range st.parts {
 			if show {
@@ -232,14 +232,15 @@ func (st *stream) requestEnded(outcome string) transcript.RequestEnded {
 func (st *stream) stopped(ctx context.Context) error {
 	answer := st.said(transcript.Stopped, "")
 	due := st.due(answer)
+	show, release := false, st.holdBack()
+	defer func() { release(show) }()
 	entries, err := st.s.log.Conclude(ctx, transcript.Conclusion{Ended: st.requestEnded("stopped"), Answer: answer, Checked: len(due) > 0})
 	st.cancel(ErrStopped)
 	if err != nil {
 		return err
 	}
-	show, release := true, st.holdBack()
-	defer func() { release(show) }()
 	st.told(entries)
+	show = true
 	kept := keptOf(answer)
 	if len(due) > 0 { // K6: after the close
 		if show, err = st.judge(ctx, due, nil); err != nil {
@@ -331,17 +332,18 @@ func (st *stream) complete(ctx context.Context, end model.Delta) (*transcript.An
 	if c.Checked = len(due) > 0; last && !c.Checked {
 		c.TurnEnded = completed
 	}
-	show, release := true, st.holdBack()
+	show, release := false, st.holdBack()
 	defer func() { release(show) }()
 	err := st.conclude(ctx, c)
 	if err != nil || !c.Checked {
 		show = err == nil
 		return answer, last || err != nil, err
 	}
-	ended := last
+	ended := false
 	show, err = st.judge(ctx, due, func(a *transcript.Admission) *transcript.TurnEnded {
 		switch {
 		case a.Admitted && last:
+			ended = true
 			return completed
 		case !a.Admitted && !st.stopping():
 			ended = true

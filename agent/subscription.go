@@ -20,15 +20,32 @@ type hub struct {
 	told int64    // seq of the last entry published
 	live []queued // deltas of the running answer, joined: what a late subscriber has missed
 
-	holding bool    // entries wait: they hold an answer that is shown only when its checks have passed it
-	waiting []Event // such entries, in order
+	holding   bool    // entries wait: they hold an answer that is shown only when its checks have passed it
+	heldAfter int64   // seq of the last entry before them
+	waiting   []Event // such entries, in order
+
+	foreign bool // others wrote between the entries of a turn of ours
 }
 
-// hold keeps entries back, of whomever they are, until release. Everything else is told as before.
-func (h *hub) hold() {
+// hold keeps entries back that are written from now on, of whomever they are, until release. Everything else is told as
+// before. after is the seq of the last entry so far.
+func (h *hub) hold(after int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.holding = true
+	h.holding, h.heldAfter = true, after
+}
+
+// Shown is what a client may be shown of a session's entries, given in order: those of an answer that is held until its checks
+// have passed it are not among them.
+func (s *Session) Shown(entries []transcript.Entry) []transcript.Entry {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	for i, e := range entries {
+		if s.hub.holding && e.Seq > s.hub.heldAfter {
+			return entries[:i]
+		}
+	}
+	return entries
 }
 
 // release tells the entries that were kept back.
@@ -61,7 +78,11 @@ func (h *hub) publish(events ...Event) {
 func (h *hub) tell(ev Event) {
 	switch {
 	case ev.Entry != nil:
-		h.told = max(h.told, ev.Entry.Seq)
+		if ev.Entry.Seq <= h.told {
+			return // told by whoever came first
+		}
+		h.fill(ev.Entry.Seq)
+		h.told = ev.Entry.Seq
 		if k := ev.Entry.Kind(); k == transcript.KindRequestEnded || k == transcript.KindTurnEnded {
 			h.live = nil
 		}
@@ -75,6 +96,56 @@ func (h *hub) tell(ev Event) {
 	}
 }
 
+// fill tells the entries before one that others wrote. mu is held.
+func (h *hub) fill(upTo int64) {
+	if h.told+1 >= upTo {
+		return
+	}
+	h.foreign = true
+	entries, _ := h.load(h.told, upTo-1) // what cannot be read is missing; clients see it by its number
+	for i := range entries {
+		for _, s := range h.subs {
+			s.push(Event{Session: h.session, Entry: &entries[i]})
+		}
+	}
+}
+
+// tookForeign reports whether others wrote between entries of ours since it was last asked.
+func (h *hub) tookForeign() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was := h.foreign
+	h.foreign = false
+	return was
+}
+
+// watched reports whether anybody is subscribed.
+func (h *hub) watched() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.subs) > 0
+}
+
+// shown is how many bytes of each part of the answer that is being said were told.
+func (h *hub) shown(turn transcript.TurnID, step int) map[transcript.PartType]int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := map[transcript.PartType]int64{}
+	for _, q := range h.live {
+		if d := q.ev.Delta; d.Turn == turn && d.Step == step {
+			out[d.Part] = q.end
+		}
+	}
+	return out
+}
+
+// seq is the number of the last entry told.
+func (h *hub) seq() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.told
+}
+
 func (h *hub) publishEntries(entries []transcript.Entry) {
 	for i := range entries {
 		h.publish(Event{Entry: &entries[i]})
@@ -82,13 +153,14 @@ func (h *hub) publishEntries(entries []transcript.Entry) {
 }
 
 // subscribe adds a subscription that first gets the entries up to the last one told, then what is being said, then all
-// that follows. load reads the entries after a seq up to another.
-func (h *hub) subscribe(since int64, load func(after, upTo int64) ([]transcript.Entry, error)) (*Subscription, error) {
+// that follows.
+func (h *hub) subscribe(since int64) (*Subscription, error) {
 	s := newSubscription(h)
+	s.since = since
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if since >= 0 && since < h.told {
-		entries, err := load(since, h.told)
+		entries, err := h.load(since, h.told)
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +179,8 @@ func (h *hub) subscribe(since int64, load func(after, upTo int64) ([]transcript.
 // that follow each other are joined; nothing else is changed or dropped, and nobody waits (S13).
 // Next belongs to one goroutine; Drain and Close may be called from any.
 type Subscription struct {
-	hub *hub
+	hub   *hub
+	since int64 // the entries up to this one are known
 
 	mu      sync.Mutex
 	wake    sync.Cond
@@ -142,7 +215,7 @@ func newSubscription(h *hub) *Subscription {
 func (s *Subscription) push(ev Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || ev.Entry != nil && ev.Entry.Seq <= s.since {
 		return
 	}
 	if n := len(s.queue); n > 0 && s.queue[n-1].join(ev) {

@@ -402,6 +402,8 @@ func (s *Session) appendLate(ctx context.Context, t *transcript.ToolSettled) err
 	}
 	if s.current == nil {
 		s.past.add(t)
+	} else {
+		s.stale = true // the running turn's notice is written: the one after it tells
 	}
 	s.hub.publishEntries(entries)
 	return nil

@@ -179,7 +179,10 @@ func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
 
 // hold takes the session's lease and keeps it until release is called.
 func (s *Session) hold(ctx context.Context) (release func(), err error) {
-	if err := s.log.Lease(ctx); err != nil {
+	s.mu.Lock()
+	err = s.leaseLocked(ctx)
+	s.mu.Unlock()
+	if err != nil {
 		return func() {}, err
 	}
 	stopRenewing := s.renew(ctx)

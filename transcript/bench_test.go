@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -20,6 +19,11 @@ func (m *median) time(f func()) {
 	t := time.Now()
 	f()
 	*m = append(*m, time.Since(t))
+}
+
+func (m median) middle() time.Duration {
+	slices.Sort(m)
+	return m[len(m)/2]
 }
 
 func (m median) report(b *testing.B) {
@@ -190,15 +194,6 @@ func BenchmarkSizeOfAThousandTurns(b *testing.B) {
 		s.Close()
 		b.ReportMetric(float64(size())/float64(said), "bytes/said")
 	}
-}
-
-// cpu is the processor time that the process has used so far, in all threads.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func rss(b *testing.B) float64 {

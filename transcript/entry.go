@@ -163,6 +163,9 @@ type RequestSent struct {
 	Bytes   int64     `json:"bytes"` // length of the body
 	SHA256  string    `json:"sha256"`
 	Route   string    `json:"route"` // provider name and address, never a key (M6)
+	// Held says that nobody is shown the answer until its checks have passed it: whoever follows the log waits for the
+	// admission that stands behind it.
+	Held bool `json:"held,omitzero"`
 }
 
 // RequestEnded closes a RequestSent. Error is for people and holds no key.

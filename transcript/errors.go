@@ -72,6 +72,10 @@ func IsFull(err error) bool { return errors.Is(err, ErrFull) || errors.Is(err, s
 // classify returns the sentinel for an error of SQLite or the file system, nil when there is none.
 func classify(err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() {
+		case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA:
+			return ErrDamaged // the disk did what it could: the file ends too early, or says that it is damaged
+		}
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 			return ErrLocked
@@ -103,7 +107,7 @@ func advice(sentinel error) string {
 	case ErrNewer:
 		return "update fermata, or name another data folder"
 	case ErrNotDatabase:
-		return "move the file away, or name another data folder"
+		return "move the file away, or name another data folder; if fermata wrote it, run: fermata repair"
 	case ErrReadOnly:
 		return "allow writing to the file and its folder, or name another data folder"
 	case ErrLocked:
@@ -113,7 +117,7 @@ func advice(sentinel error) string {
 	case ErrIO:
 		return "check the disk"
 	case ErrDamaged:
-		return "run: fermata verify"
+		return "run: fermata repair"
 	}
 	return ""
 }

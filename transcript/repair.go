@@ -150,7 +150,10 @@ func (w *wreckage) sort(entries []Entry) {
 		case *FileChanged:
 			changes[key{b.Step, b.Call}] = append(changes[key{b.Step, b.Call}], b)
 		case *ToolSettled:
-			settled[key{b.Step, b.Call}] = true
+			// A late one is of a turn before, whose calls may have had the same ids (S7).
+			if !b.Late && b.Turn == w.turn {
+				settled[key{b.Step, b.Call}] = true
+			}
 		}
 	}
 	for _, a := range admitted {

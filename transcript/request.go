@@ -113,6 +113,17 @@ func (s *Store) epochs(ctx context.Context, sid int64) (map[int]*EpochOpened, er
 	return out, rows.Err()
 }
 
+// Request describes one request. [ErrNoRequest].
+func (s *Store) Request(ctx context.Context, id RequestID) (RequestInfo, error) {
+	const op = "request"
+	r, err := s.findRequest(ctx, id)
+	if err != nil {
+		return RequestInfo{}, s.fail(op, err)
+	}
+	i, err := s.requestInfo(ctx, r)
+	return i, s.fail(op, err)
+}
+
 // requestInfo describes one request. What a damaged entry would say is left out.
 func (s *Store) requestInfo(ctx context.Context, r storedRequest) (RequestInfo, error) {
 	out, err := s.requests(ctx, r.session, r.sid, r.seq, 1)

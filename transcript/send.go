@@ -12,6 +12,7 @@ import (
 type Send struct {
 	Turn      TurnID
 	Step, Try int    // from 1
+	Held      bool   // as in [RequestSent]
 	Route     string // provider name and address, never a key (M6)
 	Provider  string
 	Model     string
@@ -200,7 +201,7 @@ func (t *tx) request(h *head, v *view, s Send) (Sent, []Entry, error) {
 		return Sent{}, nil, err
 	}
 	sent := Sent{Request: NewRequestID(), Bytes: bytes, SHA256: hex.EncodeToString(sum)}
-	out, err := t.append(h, &RequestSent{Request: sent.Request, Turn: s.Turn, Step: s.Step, Try: s.Try, Epoch: v.epoch.Epoch,
+	out, err := t.append(h, &RequestSent{Request: sent.Request, Turn: s.Turn, Step: s.Step, Try: s.Try, Held: s.Held, Epoch: v.epoch.Epoch,
 		N: v.n, Bytes: bytes, SHA256: sent.SHA256, Route: s.Route})
 	if err != nil {
 		return Sent{}, nil, err

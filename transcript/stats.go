@@ -148,10 +148,11 @@ var definitions = map[string]string{
 	"returns": "A session's first sitting is its turns up to the first pause of 30 min. Stopped and left: the sitting's last turn was " +
 		"stopped by the user. Stopped and went on: another one was. Back: the user said something in the same workspace, in any " +
 		"session, from 30 min to 7 days after the sitting. Sessions whose first sitting ended less than 7 days ago are not counted.",
-	"stopLatency": "From the stop's arrival until the turn's end is recorded, in whole milliseconds rounded up; running tools get up to " +
-		"5 s of it to come back. The connection to the model is closed before that. Turns stopped by a client that went away or by " +
-		"a shutdown are counted; turns of versions that did not measure it are not.",
-	"kept": "The text and reasoning of stopped answers that stay in the model input. Silent: nothing had been said yet.",
+	"stopLatency": "From the stop's arrival until the turn's end is recorded, in whole milliseconds rounded up. Nothing more is shown, and " +
+		"the connection to the model is closed, before that: running tools have 5 s to come back, and checks of the stopped " +
+		"answer run to their end. Turns stopped by a client that went away or by a shutdown are counted; turns of versions that " +
+		"did not measure it are not.",
+	"kept": "Stopped answers, text and reasoning word for word as they were shown. Silent: nothing had been said yet.",
 	"tools": "What became of each tool call; not_started is a receipt for a call that never ran (denied, stopped while it waited, no " +
 		"such tool, wrong arguments), unknown for one that did not come back in time.",
 	"tokens": "As the providers counted them; what a request resends is in \"in\" again each time, and \"cached\" is the part of it that " +

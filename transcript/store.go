@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -74,6 +75,9 @@ func Open(path string, o Options) (*Store, error) {
 		s.disconnect()
 		return nil, failAt(path, op, err)
 	}
+	if !o.ReadOnly {
+		_ = s.alive.show() // on a full disk for one it cannot; whoever takes a lease has to
+	}
 	return s, nil
 }
 
@@ -108,7 +112,12 @@ func (s *Store) prepareFile() error {
 		return fmt.Errorf("%w: %s is a folder (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
 	case err == nil && !fi.Mode().IsRegular():
 		return fmt.Errorf("%w: %s is no regular file (%s)", ErrNotDatabase, s.path, advice(ErrNotDatabase))
-	case s.opt.ReadOnly:
+	}
+	// SQLite deletes a log that it finds beside an empty file, and an empty file is what it makes where there is none.
+	if log, walErr := os.Stat(s.path + "-wal"); walErr == nil && log.Size() > 0 && (errors.Is(err, fs.ErrNotExist) || err == nil && fi.Size() == 0) {
+		return fmt.Errorf("%w: %s is missing or empty, its log %s is there (%s)", ErrDamaged, s.path, s.path+"-wal", advice(ErrDamaged))
+	}
+	if s.opt.ReadOnly {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
@@ -146,6 +155,9 @@ func (s *Store) look() error {
 	if err := s.checkVersion(version, app); err != nil {
 		return err
 	}
+	if err := s.checkLength(f, h); err != nil {
+		return err
+	}
 	// A migration folds the log into the file when it is done. Where a log is left all the same, or nothing says whose the
 	// file is, ask SQLite, through a connection that cannot write.
 	if fi, err := os.Stat(s.path + "-wal"); (err != nil || fi.Size() == 0) && (version != 0 || app != 0) {
@@ -166,6 +178,30 @@ func (s *Store) look() error {
 		return err
 	}
 	return notEmpty
+}
+
+// checkLength refuses a file that lost its end, unless there is a log: then it can be that a process died while it folded
+// the log in, and SQLite goes on with that. h is the file's header.
+func (s *Store) checkLength(f *os.File, h [100]byte) error {
+	if log, err := os.Stat(s.path + "-wal"); err == nil && log.Size() > 0 {
+		return nil
+	}
+	fi, err := f.Stat() // after the log: the file may have been growing
+	if err != nil {
+		return err
+	}
+	page := int64(binary.BigEndian.Uint16(h[16:]))
+	if page == 1 {
+		page = 1 << 16
+	}
+	pages := int64(binary.BigEndian.Uint32(h[28:]))
+	if !bytes.Equal(h[24:28], h[92:96]) {
+		pages = 0 // the header does not know
+	}
+	if page > 0 && (fi.Size()%page != 0 || fi.Size() < pages*page) {
+		return fmt.Errorf("%w: the end of %s is missing: it has %d bytes of %d (%s)", ErrDamaged, s.path, fi.Size(), max(pages, fi.Size()/page+1)*page, advice(ErrDamaged))
+	}
+	return nil
 }
 
 // connect opens the connections and migrates.

@@ -168,7 +168,7 @@ func (c *sessionCheck) sent(b *RequestSent, seq int64) error {
 	if b.N != len(c.messages) && !c.damaged {
 		c.once("messages", Problem{Seq: seq, Request: b.Request, What: fmt.Sprintf("it holds %d messages, the log had %d", b.N, len(c.messages))})
 	}
-	row := RequestSent{Request: b.Request, Route: b.Route}
+	row := RequestSent{Request: b.Request, Route: b.Route, Held: b.Held}
 	var sum []byte
 	var at int64
 	err := c.t.QueryRowContext(c.ctx, `SELECT seq, turn, step, try, epoch, n, bytes, sha256 FROM request WHERE id = ? AND sid = ?`,

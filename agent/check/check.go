@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -67,9 +68,7 @@ func (d *Definition) SHA256() string {
 		if form.Pattern == nil {
 			form.Pattern = map[string]string{}
 		}
-		for name, e := range expressions(p) {
-			form.Pattern[name] = e
-		}
+		maps.Copy(form.Pattern, expressions(p))
 	}
 	b, err := json.Marshal(form) // a map is written in the order of its keys
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -138,16 +137,28 @@ func (a *app) openStore() (*transcript.Store, error) {
 // errNoDatabase means that no conversation was ever recorded here.
 var errNoDatabase = errors.New("nothing is recorded yet; start with: fermata ask")
 
-// readStore opens the database for reading only. It is [errNoDatabase] when there is none. It needs no valid config.
+// readStore opens the database for reading only. It is [errNoDatabase] when there is none. It needs no valid config. One
+// of an earlier version is brought up to date first.
 func (a *app) readStore() (*transcript.Store, error) {
 	path, err := a.databasePath()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if !(&repair{path: path}).exists() {
 		return nil, errNoDatabase
 	}
-	return a.openStoreWith(transcript.Options{Version: versionString(), ReadOnly: true})
+	o := transcript.Options{Version: versionString()}
+	store, err := a.openStoreWith(transcript.Options{Version: o.Version, ReadOnly: true})
+	if !errors.Is(err, transcript.ErrOlder) {
+		return store, err
+	}
+	if store, err = transcript.Open(path, o); err == nil { // brings it up to date
+		err = store.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.openStoreWith(transcript.Options{Version: o.Version, ReadOnly: true})
 }
 
 func (a *app) openStoreWith(o transcript.Options) (*transcript.Store, error) {
@@ -195,6 +206,7 @@ func (a *app) newAgent(client agent.Client, log *slog.Logger) (*agent.Agent, err
 		Policy:   s.policy,
 		Secrets:  s.keyVariables(),
 		Log:      log,
+		Checks:   s.checks(),
 		MaxSteps: s.config.Limits.MaxSteps,
 		Retry:    agent.Retry{Tries: s.config.Limits.Tries},
 	}), nil

@@ -45,7 +45,7 @@ func newAskCommand(a *app) *cobra.Command {
 				return usage("--redirect needs the session whose stopped turn it replaces: add --continue or --session")
 			}
 			x := &asking{app: a, again: again, id: transcript.SessionID(session), redirect: redirect}
-			return x.run(cmd.Context(), strings.Join(words, " "))
+			return x.run(cmd.Context(), request{prompt: strings.Join(words, " ")})
 		},
 	}
 	a.addTurnFlags(cmd)
@@ -62,6 +62,7 @@ type asking struct {
 	again    bool
 	id       transcript.SessionID
 	redirect bool
+	last     bool // it is about the last turn: retry, keep
 
 	screen  *screen
 	keys    *keyboard // nil when nobody can be asked
@@ -71,7 +72,14 @@ type asking struct {
 	events  *agent.Subscription
 }
 
-func (x *asking) run(ctx context.Context, prompt string) error {
+// request is what a turn is to do: a prompt, or the last turn's once more.
+type request struct {
+	prompt    string
+	redirects transcript.TurnID
+	retry     bool
+}
+
+func (x *asking) run(ctx context.Context, next request) error {
 	settings, err := x.app.settings()
 	if err != nil {
 		return err
@@ -85,8 +93,10 @@ func (x *asking) run(ctx context.Context, prompt string) error {
 	x.signals = watchSignals(ctx)
 	defer x.signals.close()
 
-	if prompt, err = x.prompt(prompt); err != nil || prompt == "" {
-		return err
+	if !next.retry {
+		if next.prompt, err = x.prompt(next.prompt); err != nil || next.prompt == "" {
+			return err
+		}
 	}
 	if err := x.open(ctx); err != nil {
 		return x.explain(err)
@@ -96,18 +106,17 @@ func (x *asking) run(ctx context.Context, prompt string) error {
 		defer cancel()
 		_ = x.agent.Close(closing, agent.ErrShutdown)
 	}()
-	redirects, err := x.stoppedTurn(ctx)
-	if err != nil {
+	if next.redirects, err = x.stoppedTurn(ctx); err != nil {
 		return err
 	}
 	if strings.HasPrefix(settings.from, "built in") && (x.screen.note.tty || x.app.flagVerbose) {
 		x.screen.say(x.screen.note.style.dim("no provider is configured: the built-in rehearsal model answers; see fermata doctor"))
 	}
-	return x.converse(ctx, prompt, redirects)
+	return x.converse(ctx, next)
 }
 
-// converse runs the turn, and as many redirects as the user wants.
-func (x *asking) converse(ctx context.Context, prompt string, redirects transcript.TurnID) error {
+// converse runs the turn, and as many redirects and retries as the user wants.
+func (x *asking) converse(ctx context.Context, next request) error {
 	var watching = make(chan struct{})
 	go func() { // ends when x.events is closed
 		defer close(watching)
@@ -124,16 +133,20 @@ func (x *asking) converse(ctx context.Context, prompt string, redirects transcri
 		<-watching
 	}()
 	for {
-		report, leave, err := x.turn(ctx, prompt, redirects)
+		report, leave, err := x.turn(ctx, next)
 		if err != nil {
 			return x.explain(err)
 		}
 		x.conclude(report)
 		if report.Outcome == transcript.TurnStopped && report.Cause == "user" && !leave && x.keys != nil {
-			if next, ok := x.lane(report); ok {
-				prompt, redirects = next, report.Turn
+			if prompt, ok := x.lane(report); ok {
+				next = request{prompt: prompt, redirects: report.Turn}
 				continue
 			}
+		}
+		if report.Outcome == transcript.TurnFailed && !leave && x.keys != nil && x.failedLane(ctx, report) {
+			next = request{retry: true}
+			continue
 		}
 		switch report.Outcome {
 		case transcript.TurnCompleted:
@@ -200,6 +213,9 @@ func (x *asking) open(ctx context.Context) (err error) {
 		if x.id, err = newestSession(ctx, store, workspace); err != nil {
 			return err
 		}
+		if x.id == "" && x.last {
+			return fmt.Errorf("there is no session in %s yet: name one of fermata sessions --all", tilde(workspace))
+		}
 		if x.id == "" {
 			return fmt.Errorf("there is no session in %s to continue: leave out --continue", tilde(workspace))
 		}
@@ -247,6 +263,8 @@ func (x *asking) explain(err error) error {
 		return fmt.Errorf("%w: wait until it ends, or leave out --continue to begin a new session", err)
 	case errors.Is(err, transcript.ErrNoSession):
 		return fmt.Errorf("%w: fermata sessions --all lists them", err)
+	case errors.Is(err, transcript.ErrNoTurn):
+		return fmt.Errorf("%w: nothing was asked in session %s yet", err, x.session.ID())
 	}
 	return err
 }

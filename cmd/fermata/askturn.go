@@ -57,23 +57,29 @@ func (s *signals) close() {
 
 // turn runs one turn to its end, which a signal can hasten but not skip: it always ends in the log. leave says that the
 // user wants to be asked nothing more.
-func (x *asking) turn(ctx context.Context, prompt string, redirects transcript.TurnID) (r agent.Report, leave bool, err error) {
-	t := x.agent.Reserve(x.session.ID())
+func (x *asking) turn(ctx context.Context, next request) (r agent.Report, leave bool, err error) {
+	t, start := x.reserve(next)
 	x.screen.begin(func() { t.Stop(agent.ErrClientGone) })
 	if x.keys != nil {
 		defer x.keys.silence()()
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() { leave = x.stopOnSignal(t) })
-	r, err = t.Run(context.WithoutCancel(ctx), agent.Start{
-		Prompt:    []transcript.PromptPart{{Type: "text", Text: prompt}},
-		Redirects: redirects,
-		Model:     x.app.flagModel,
-	})
+	r, err = t.Run(context.WithoutCancel(ctx), start)
 	watching.Wait()
 	_ = x.events.Drain(context.WithoutCancel(ctx)) // what was said is on the screen before how it ended is
 	x.screen.finish()
 	return r, leave, err
+}
+
+func (x *asking) reserve(next request) (*agent.Turn, agent.Start) {
+	start := agent.Start{Model: x.app.flagModel}
+	if next.retry {
+		start.Retries = x.session.LastTurn()
+		return x.agent.ReserveRetry(start.Retries), start
+	}
+	start.Prompt, start.Redirects = []transcript.PromptPart{{Type: "text", Text: next.prompt}}, next.redirects
+	return x.agent.Reserve(x.session.ID()), start
 }
 
 // stopOnSignal stops the turn on a signal, and returns when it has ended.
@@ -86,6 +92,9 @@ func (x *asking) stopOnSignal(t *agent.Turn) (leave bool) {
 			leave = leave || !first.IsZero() && time.Since(first) < twice
 			first = time.Now()
 			t.Stop(agent.ErrStopped)
+			if leave { // no check of the stopped answer is waited for
+				t.Stop(agent.ErrClientGone)
+			}
 		case <-ended:
 			ended, leave = nil, true
 			t.Stop(agent.ErrShutdown)
@@ -101,6 +110,16 @@ func (x *asking) conclude(r agent.Report) {
 		return
 	}
 	st := x.screen.note.style
+	for _, w := range r.Withheld {
+		x.screen.say(st.bad(withheldBy(w)))
+	}
+	if r.Outcome == transcript.TurnFailed && len(r.Withheld) > 0 {
+		x.screen.say("the model will not see this answer; it is kept in the transcript: fermata transcript " + string(r.Session))
+		if r.Cause == transcript.Unverified {
+			x.screen.say("to run again what gave no verdict: fermata recheck " + string(r.Turn))
+		}
+		return
+	}
 	if r.Outcome == transcript.TurnStopped {
 		x.screen.say(st.bold(x.kept(r)))
 		return
@@ -111,7 +130,7 @@ func (x *asking) conclude(r agent.Report) {
 	}
 	x.screen.say(st.bad(text))
 	if text, reasoning := x.screen.shown(); text+reasoning != "" {
-		x.screen.say("what was said is kept as an attempt, which the model will not see: fermata transcript " + string(r.Session))
+		x.screen.say("what was said is kept as an attempt, which the model will not see unless you keep it: fermata keep " + string(r.Session))
 	}
 }
 

@@ -64,3 +64,28 @@ func (a *app) completeRequests(cmd *cobra.Command, given []string, begun string)
 	}
 	return out, directive
 }
+
+// completeTurns completes a turn by its number: those of the session that is named, else of this workspace's newest, with
+// what was asked.
+func (a *app) completeTurns(cmd *cobra.Command, given []string, begun string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	store, err := a.readStore()
+	if err != nil {
+		return nil, directive
+	}
+	session, err := a.chosenSession(cmd.Context(), store, given)
+	if err != nil {
+		return nil, directive
+	}
+	turns, err := turnsOf(cmd.Context(), store, session)
+	if err != nil {
+		return nil, directive
+	}
+	var out []string
+	for i, t := range turns {
+		if n := fmt.Sprint(i + 1); strings.HasPrefix(n, begun) {
+			out = append(out, cobra.CompletionWithDesc(n, oneLine(t.PromptText(), 50)))
+		}
+	}
+	return out, directive
+}

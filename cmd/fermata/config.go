@@ -24,6 +24,7 @@ type config struct {
 	Providers   map[string]providerConfig `toml:"providers"`
 	Limits      limitsConfig              `toml:"limits"`
 	Permissions permissionsConfig         `toml:"permissions"`
+	Checks      []checkConfig             `toml:"check"`
 
 	path  string   // "" when there is no file
 	order []string // names of Providers as the file has them
@@ -156,6 +157,7 @@ func (v *validator) config(c *config, toolNames []string) {
 			v.at([]string{"limits", "idle_timeout"}, "idle_timeout is %q, which is no duration; write it like \"120s\" or \"5m\"", c.Limits.IdleTimeout)
 		}
 	}
+	v.checks(c)
 	v.oneOf(c.Permissions.Mode, []string{"ask", "yes", "read-only"}, "permissions", "mode")
 	for _, tool := range c.Permissions.Allow {
 		if !slices.Contains(toolNames, tool) {

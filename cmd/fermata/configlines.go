@@ -74,6 +74,22 @@ func (x lineIndex) line(key ...string) int {
 	return 1
 }
 
+// element is the line of a key in the nth table, from 0, of an array of tables, or of that table where it has no such key.
+func (x lineIndex) element(array string, n int, key string) int {
+	line := x.line(array)
+	for _, k := range x {
+		switch {
+		case len(k.key) == 1 && k.key[0] == array:
+			if n--; n == -1 {
+				line = k.line
+			}
+		case n == -1 && slices.Equal(k.key, []string{array, key}):
+			return k.line
+		}
+	}
+	return line
+}
+
 func (x lineIndex) has(key ...string) bool {
 	return slices.ContainsFunc(x, func(k keyLine) bool { return slices.Equal(k.key, key) })
 }
@@ -130,6 +146,9 @@ func unknownKey(key []string) string {
 // validKeys are the keys that config has in a table, in its order.
 func validKeys(table []string) []string {
 	t := fieldType(table)
+	if t != nil && t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
 	if t == nil || t.Kind() != reflect.Struct {
 		return nil
 	}
@@ -146,6 +165,9 @@ func validKeys(table []string) []string {
 func fieldType(key []string) reflect.Type {
 	t := reflect.TypeFor[config]()
 	for _, k := range key {
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct { // an array of tables
+			t = t.Elem()
+		}
 		switch t.Kind() {
 		case reflect.Map:
 			t = t.Elem()
@@ -181,6 +203,7 @@ func decodeProblem(err *toml.DecodeError, key []string) string {
 	want := map[reflect.Kind]string{
 		reflect.String: "a text in quotes",
 		reflect.Int:    "a whole number",
+		reflect.Bool:   "true or false",
 		reflect.Slice:  "a list of texts, like [\"a\", \"b\"]",
 		reflect.Map:    "a table",
 		reflect.Struct: "a table",

@@ -30,6 +30,15 @@ type editor struct {
 // shut down and the database that it leaves must verify.
 func newEditor(t testing.TB, scenario string, o peer.Options) *editor {
 	t.Helper()
+	e := newUser(t, scenario, "")
+	e.start(o)
+	return e
+}
+
+// newUser is an editor that has not started a daemon yet. more is appended to the configuration. What is left at the test's
+// end must verify.
+func newUser(t testing.TB, scenario, more string) *editor {
+	t.Helper()
 	model, err := rehearsal.Start(scenario)
 	if err != nil {
 		t.Fatal(err)
@@ -42,8 +51,7 @@ func newEditor(t testing.TB, scenario string, o peer.Options) *editor {
 	}
 	env := append(userEnv(home), asBinary+"=1", "PATH="+os.Getenv("PATH"))
 	e.env = append(env, "SystemRoot="+os.Getenv("SystemRoot"), "TMPDIR="+t.TempDir())
-	e.configure(fmt.Sprintf("model = \"scripted/model\"\n[providers.scripted]\nkind = \"deepseek\"\nbase_url = %q\n[limits]\ntries = 1\n", model.URL))
-	e.start(o)
+	e.configure(fmt.Sprintf("model = \"scripted/model\"\n[providers.scripted]\nkind = \"deepseek\"\nbase_url = %q\n[limits]\ntries = 1\n", model.URL) + more)
 	t.Cleanup(func() { verifyDatabase(t, e.database()) })
 	return e
 }
@@ -118,6 +126,10 @@ type turnResult struct {
 	Kept                                 *transcript.Kept
 	Tools                                []struct{ Call, Name, State, Cause string }
 	Prompt                               []transcript.PromptPart
+	Returned                             []struct {
+		Message, Cause string
+		Prompt         []transcript.PromptPart
+	}
 }
 
 // turn decodes the reply to a start, stop or redirect.

@@ -192,7 +192,7 @@ func (d *doctor) database(ctx context.Context) {
 	case err != nil:
 		d.bad("database", "%v", err)
 	case len(report.Problems) > 0:
-		d.bad("database", "%d problems; run fermata verify. The first: %s", len(report.Problems), problemText(report.Problems[0]))
+		d.bad("database", "%d problems; run fermata verify to see them, fermata repair to bring back what can be read. The first: %s", len(report.Problems), problemText(report.Problems[0]))
 	default:
 		d.ok("database", "%d sessions, %d turns, %d entries, all as they were written", report.Sessions, report.Turns, report.Entries)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fermata/agent/model"
 	"fermata/transcript"
 )
 
@@ -39,11 +40,8 @@ func newInputCommand(a *app) *cobra.Command {
 				return err
 			}
 			in, err := store.Input(cmd.Context(), id)
-			if errors.Is(err, transcript.ErrNoRequest) {
-				return fmt.Errorf("%w: %s; fermata transcript shows the requests of a session", transcript.ErrNoRequest, printable(string(id)))
-			}
 			if err != nil {
-				return err
+				return explainRequest(err, id)
 			}
 			if raw {
 				_, err = a.out.Write(in.Body) // to a terminal too: exact is what was asked for
@@ -98,22 +96,11 @@ func (a *app) unsendable(ctx context.Context, store *transcript.Store, in *trans
 	if err != nil {
 		return nil
 	}
-	lost := map[int64][]string{}
-	for _, p := range in.Parts {
-		if p.Role != transcript.RoleAssistant {
-			continue
-		}
-		entries, err := store.Entries(ctx, in.Info.Session, p.Source-1, 1)
-		if err != nil || len(entries) == 0 {
-			continue // a damaged log is verify's business
-		}
-		if answer, ok := entries[0].Body.(*transcript.Answer); ok {
-			if why := dialect.Unsendable(answer); len(why) > 0 {
-				lost[p.Source] = why
-			}
-		}
+	messages, err := store.Messages(ctx, in.Info.ID)
+	if err != nil {
+		return nil // a damaged log is verify's business
 	}
-	return lost
+	return model.Unsendable(dialect, messages)
 }
 
 // inputView writes a model input for people. All it writes is printable.

@@ -46,6 +46,7 @@ func serveLSP(ctx context.Context, a *app) error {
 			ag, err := a.newAgent(c, log)
 			return ag, store, err
 		},
+		Dialect:  dialectByName,
 		StateDir: dir,
 		Log:      log,
 	})

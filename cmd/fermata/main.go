@@ -117,13 +117,21 @@ func newRootCommand(a *app) *cobra.Command {
 
 	root.AddCommand(
 		newAskCommand(a),
+		newRetryCommand(a),
+		newKeepCommand(a),
 		newLSPCommand(a),
 		newModelCommand(),
 		newSessionsCommand(a),
 		newTranscriptCommand(a),
 		newInputCommand(a),
+		newResendCommand(a),
+		newForkCommand(a),
+		newRenameCommand(a),
+		newDeleteCommand(a),
 		newStatsCommand(a),
 		newVerifyCommand(a),
+		newRepairCommand(a),
+		newRecheckCommand(a),
 		newDoctorCommand(a),
 		newVersionCommand(a),
 	)

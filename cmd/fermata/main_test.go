@@ -54,6 +54,8 @@ func TestEveryScriptRunsAsWritten(t *testing.T) {
 			"hashes": hashes,
 			"tamper": tamper,
 			"status": status,
+			"begins": begins,
+			"idof":   idOf,
 		},
 	})
 }

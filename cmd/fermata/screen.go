@@ -19,6 +19,9 @@ import (
 // outputLines is how many lines of a running tool's output are shown; all of it is in the transcript.
 const outputLines = 12
 
+// thinking stands before reasoning where colour cannot tell it from the answer.
+const thinking = "thinking: "
+
 // argumentLines is how much of each argument a question shows.
 const argumentLines = 16
 
@@ -46,10 +49,22 @@ type sink struct {
 	tty     bool
 	style   style
 	midLine bool
+	columns func() int // the terminal's width now; nil for no terminal
+	wrap    wrapper    // of the text that is streaming
 }
 
 func newSink(f *os.File) *sink {
-	return &sink{w: f, tty: term.IsTerminal(int(f.Fd())), style: styleOf(f, os.Getenv)}
+	to := &sink{w: f, tty: term.IsTerminal(int(f.Fd())), style: styleOf(f, os.Getenv)}
+	if to.tty {
+		to.columns = func() int {
+			width, _, err := term.GetSize(int(f.Fd()))
+			if err != nil || width < 20 {
+				return 0 // unknown, or too narrow to care
+			}
+			return width
+		}
+	}
+	return to
 }
 
 func newScreen(out, err *os.File, verbose bool) *screen {
@@ -107,18 +122,23 @@ func (s *screen) delta(d *agent.Delta) {
 			return
 		}
 	}
+	col := 0
 	if s.part != d.Part {
 		s.lineStart()
 		if s.part != "" && to.tty {
 			s.write(to, "\n")
 		}
 		if d.Part == transcript.PartReasoning && !to.style.color {
-			s.write(to, "thinking: ")
+			s.write(to, thinking)
+			col = len(thinking)
 		}
 		s.part = d.Part
 	}
 	if to.tty {
-		text = printable(text)
+		if !to.midLine {
+			to.wrap = wrapper{width: to.columns(), col: col}
+		}
+		text = to.wrap.add(printable(text))
 	}
 	if d.Part == transcript.PartReasoning {
 		text = to.style.dim(text)
@@ -175,6 +195,8 @@ func (s *screen) entry(e *transcript.Entry) {
 		}
 	case *transcript.ToolSettled:
 		s.settled(b)
+	case *transcript.MessageQueued, *transcript.MessageDelivered, *transcript.MessageReturned:
+		s.message(b)
 	}
 }
 
@@ -291,7 +313,11 @@ func (s *screen) line(text string) {
 func (s *screen) lineStart() {
 	for _, to := range []*sink{s.text, s.note} {
 		if to.midLine {
-			s.write(to, "\n")
+			held := to.wrap.flush()
+			if s.part == transcript.PartReasoning {
+				held = to.style.dim(held)
+			}
+			s.write(to, held+"\n")
 			to.midLine = false
 		}
 	}

@@ -66,8 +66,8 @@ func (p *statsPage) write() {
 	if p.st.Workspace != "" {
 		where = oneLine(tilde(p.st.Workspace), 0)
 	}
-	p.line("%s: %s, %s, counted %s on this machine; nothing is sent anywhere", p.style.bold(where),
-		plural(p.st.Sessions, "session"), plural(p.st.Turns, "turn"), p.st.At.Local().Format("2006-01-02 15:04"))
+	p.line("%s: %s, %s", p.style.bold(where), plural(p.st.Sessions, "session"), plural(p.st.Turns, "turn"))
+	p.line("Counted %s on this machine; nothing is sent anywhere.", p.st.At.Local().Format("2006-01-02 15:04"))
 	if p.st.Damaged > 0 {
 		p.line("%s", p.style.warn(plural(p.st.Damaged, "damaged entry")+" left out; run: fermata verify"))
 	}
@@ -88,7 +88,7 @@ func (p *statsPage) head(title string) { p.line("\n%s", p.style.bold(title)) }
 
 // definition is the text beside a figure.
 func (p *statsPage) definition(name string) {
-	for _, line := range wrap(p.st.Definitions[name], 96) {
+	for _, line := range wrap(p.st.Definitions[name], 76) {
 		p.line("  %s", p.style.dim(line))
 	}
 }
@@ -217,20 +217,20 @@ func (p *statsPage) tools() {
 	states := []transcript.ToolState{transcript.ToolDone, transcript.ToolFailed, transcript.ToolStopped, transcript.ToolNotStarted, transcript.ToolUnknown}
 	head := "  " + pad("", 20)
 	for _, s := range states {
-		head += fmt.Sprintf(" %11s", s)
+		head += fmt.Sprintf("  %5s", s)
 	}
 	p.line("%s", head)
 	for _, t := range p.st.Tools {
 		name := oneLine(t.Name, 20)
 		if t.Name == "" {
-			name = "no such tool"
+			name = "no such tool, other"
 		}
 		line := "  " + pad(name, 20)
 		for _, s := range states {
-			line += fmt.Sprintf(" %11d", t.States[s])
+			line += fmt.Sprintf("  %*d", max(5, len(s)), t.States[s])
 		}
 		if t.Late > 0 {
-			line += fmt.Sprintf("  (%d came late)", t.Late)
+			line += fmt.Sprintf("  (%d late)", t.Late)
 		}
 		p.line("%s", line)
 	}

@@ -20,11 +20,13 @@ import (
 //	when    the moment of the stop: "shown TEXT" (the text shown so far ends with it), "output TEXT" (of a tool),
 //	        "request" (it has arrived whole), "question" (permission is asked for), "write" (start and stop in one
 //	        write), "never"
+//	queue   messages, one a line, that are queued right before the stop; with "write" in the same write. Optional
+//	returned  what the replies to start and stop hand back of them, one a line: the text and the cause
 //	shown   the reasoning and the text that the client was shown, as Go strings, "" for none
 //	result  outcome and cause, then one line for each tool call: its id, state and cause
 //	next    the messages of the next request, each as its exact JSON; … stands for any text
 //
-// guards P1, P2, S2, S3, S4, S5, S6, S7, S8, S11, S14, F1
+// guards P1, P2, S2, S3, S4, S5, S6, S7, S8, S10, S11, S14, F1
 func TestWhatTheClientWasShownIsWhatTheModelSeesNext(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "stop", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -63,10 +65,18 @@ func playStop(t *testing.T, c map[string]string) {
 
 	how, text, _ := strings.Cut(strings.TrimSpace(c["when"]), " ")
 	var start, stop string
+	queue := func() (frames []byte, ids []string) {
+		for line := range strings.Lines(c["queue"]) {
+			f, id := e.Request("fermata/turn/queue", map[string]any{"session": session, "prompt": peer.Text(strings.TrimSpace(line))})
+			frames, ids = append(frames, f...), append(ids, id)
+		}
+		return frames, ids
+	}
 	if how == "write" {
 		a, startID := e.Request("fermata/turn/start", map[string]any{"session": session, "prompt": peer.Text("Count.")})
 		b, stopID := e.Request("fermata/turn/stop", map[string]any{})
-		e.Write(append(a, b...))
+		q, _ := queue()
+		e.Write(append(append(a, q...), b...))
 		start, stop = startID, stopID
 	} else {
 		start = e.ask(session, "Count.")
@@ -102,6 +112,13 @@ func playStop(t *testing.T, c map[string]string) {
 	default:
 		t.Fatalf("when %q", how)
 	}
+	if how != "write" {
+		q, ids := queue()
+		e.Write(q)
+		for _, id := range ids {
+			e.Reply(id) // it is in the log
+		}
+	}
 	if how != "write" && how != "never" {
 		stop = e.Go("fermata/turn/stop", map[string]any{})
 	}
@@ -113,6 +130,13 @@ func playStop(t *testing.T, c map[string]string) {
 	}
 	close(answered)
 
+	returned := ""
+	for _, m := range r.Returned {
+		returned += m.Prompt[0].Text + " " + m.Cause + "\n"
+	}
+	if returned != c["returned"] {
+		t.Errorf("handed back were\n%swant\n%s", returned, c["returned"])
+	}
 	result := r.Outcome + " " + r.Cause + "\n"
 	for _, tool := range r.Tools {
 		result += strings.TrimSpace(tool.Call+" "+tool.State+" "+tool.Cause) + "\n"

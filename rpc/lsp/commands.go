@@ -16,6 +16,7 @@ import (
 
 var commandNames = []string{
 	wire.CommandAsk, wire.CommandStop, wire.CommandRedirect, wire.CommandOpenTranscript, wire.CommandShowModelInput,
+	wire.CommandRetry, wire.CommandKeep,
 }
 
 type executeCommandParams struct {
@@ -65,6 +66,14 @@ func executeCommand(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error)
 			}
 			return turnResult(report), nil
 		}, nil
+	case wire.CommandRetry:
+		a, _, err := s.backend(s.ctx)
+		if err != nil {
+			return nil, err
+		}
+		return s.launch(asked{turn: a.ReserveRetry(args.Turn), retry: true, replaces: args.Turn, session: args.Session, token: p.Token}), nil
+	case wire.CommandKeep:
+		return func(ctx context.Context) (any, error) { return s.keep(ctx, args.Session, args.Turn) }, nil
 	case wire.CommandOpenTranscript:
 		return func(ctx context.Context) (any, error) { return s.openTranscript(ctx, args.Session) }, nil
 	case wire.CommandShowModelInput:

@@ -67,6 +67,7 @@ func (s *server) pump(sub *agent.Subscription) {
 		if err := s.stream.Notify(wire.Event, buf); err != nil {
 			return // the stream has hung up
 		}
+		s.progressOfNext(ev)
 		if control && s.client.refreshLenses {
 			s.lenses.changed()
 		}

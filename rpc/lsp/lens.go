@@ -82,16 +82,30 @@ func (v view) controls() []protocol.Command {
 	case v.outcome == "":
 		return []protocol.Command{command("■ Stop · "+words(v.words), wire.CommandStop, args)}
 	}
-	title := "Stopped here"
 	if v.outcome != transcript.TurnStopped {
-		title = "Failed here"
+		title := "Failed"
+		if v.withheld {
+			title = "Withheld by a check"
+		}
+		return append(append([]protocol.Command{command(title, wire.CommandOpenTranscript, args)}, v.again()...),
+			command("Transcript", wire.CommandOpenTranscript, args))
 	}
 	return []protocol.Command{
-		command(title, wire.CommandOpenTranscript, args),
+		command("Stopped here", wire.CommandOpenTranscript, args),
 		command("Redirect", wire.CommandRedirect, args),
 		command("Transcript", wire.CommandOpenTranscript, args),
 		command("Model input", wire.CommandShowModelInput, args),
 	}
+}
+
+// again is what can be done about a turn that failed (F3); to keep there may be nothing.
+func (v view) again() []protocol.Command {
+	args := wire.CommandArgs{Turn: v.turn, Session: v.session}
+	out := []protocol.Command{command("Retry", wire.CommandRetry, args)}
+	if v.attempt {
+		out = append(out, command("Keep", wire.CommandKeep, args))
+	}
+	return out
 }
 
 func words(n int) string {
@@ -130,7 +144,11 @@ func (s *server) codeAction(ctx context.Context, p codeActionParams) (any, error
 		if v.outcome == "" {
 			cmds = append(cmds, command("Stop ("+words(v.words)+")", wire.CommandStop, args))
 		}
-		cmds = append(cmds, command("Redirect…", wire.CommandRedirect, args))
+		if v.failed() {
+			cmds = append(cmds, v.again()...)
+		} else {
+			cmds = append(cmds, command("Redirect…", wire.CommandRedirect, args))
+		}
 	}
 	actions := make([]protocol.CommandOrCodeAction, 0, len(cmds))
 	kind := protocol.CodeActionKind(actionKind)
@@ -148,8 +166,12 @@ func isOurKind(only string) bool {
 	return only == "" || only == actionKind || strings.HasPrefix(only, actionKind+".")
 }
 
+func (v view) failed() bool {
+	return v.outcome == transcript.TurnFailed || v.outcome == transcript.TurnAbandoned
+}
+
 // nearest is the turn that a stop or redirect at a line is about: one in this document that is nearest, else the newest
-// that runs, else the last one if it was stopped.
+// that runs, else the last one if it was stopped or failed.
 func (v *views) nearest(key string, line uint32) (view, bool) {
 	var best *view
 	distance := func(t view) int64 {
@@ -166,7 +188,7 @@ func (v *views) nearest(key string, line uint32) (view, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for i, t := range slices.Backward(v.turns) {
-		if t.outcome == "" || i == len(v.turns)-1 && t.outcome == transcript.TurnStopped && !t.redirected {
+		if t.outcome == "" || i == len(v.turns)-1 && (t.outcome == transcript.TurnStopped || t.failed()) && !t.redirected {
 			return *t, true
 		}
 	}

@@ -27,13 +27,13 @@ func TestTheLifeCycleIsKept(t *testing.T) {
 		"general": obj{"positionEncodings": []string{"utf-16", "utf-8"}}, "experimental": "anything"}}, &r)
 	c := r.Capabilities
 	if r.ServerInfo.Name != "fermata" || r.ServerInfo.Version != "1.2.3" || c.PositionEncoding != "utf-8" ||
-		c.TextDocumentSync.Change != 2 || len(c.ExecuteCommandProvider.Commands) != 5 || !c.CodeActionProvider ||
+		c.TextDocumentSync.Change != 2 || len(c.ExecuteCommandProvider.Commands) != 7 || !c.CodeActionProvider ||
 		c.CodeLensProvider == nil || c.Experimental.Fermata.Protocol != 1 {
 		t.Errorf("%+v", r)
 	}
 	e.refused("initialize", obj{"capabilities": obj{}}, -32600, "before")
 	e.refused("textDocument/hover", nil, -32601, "textDocument/hover")
-	for _, later := range []string{"session/fork", "session/rename", "turn/queue", "turn/retry", "turn/adopt"} {
+	for _, later := range []string{"turn/changes", "turn/revert"} {
 		e.refused("fermata/"+later, obj{}, -32601, later)
 	}
 	e.send(note("$/setTrace", obj{"value": "off"}), note("no/such", 7), note("textDocument/didChange", 7),
@@ -83,7 +83,7 @@ func TestWrongParamsAreNamed(t *testing.T) {
 		{"fermata/request/input", obj{"request": 7}, "request: expected string, got number"},
 		{"workspace/executeCommand", obj{"command": "fermata.ask", "arguments": []any{obj{"prompt": []any{obj{"type": 7}}}}}, "prompt[0].type: expected string"},
 		{"workspace/executeCommand", obj{"command": "fermata.stop", "arguments": []any{obj{"turn": 7}}}, "arguments[0].turn: expected string"},
-		{"workspace/executeCommand", obj{"command": "fermata.keep"}, "fermata.keep"},
+		{"workspace/executeCommand", obj{"command": "fermata.queue"}, "fermata.queue"},
 		{"textDocument/codeLens", obj{"textDocument": 7}, "textDocument: expected object"},
 	} {
 		e.refused(tt.method, tt.params, -32602, tt.want)

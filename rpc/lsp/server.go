@@ -19,6 +19,7 @@ import (
 	"go.lsp.dev/jsonrpc2"
 
 	"fermata/agent"
+	"fermata/agent/model"
 	"fermata/rpc"
 	"fermata/transcript"
 )
@@ -36,9 +37,12 @@ const replyDeadline = 2 * time.Second
 type Options struct {
 	// Version is told in serverInfo.
 	Version string
-	// Open makes the agent for a client, and the store it uses. It is called once, at once and in the background, so that
-	// initialize need not wait for the database. Serve closes the agent; the store is the caller's to close after Serve.
+	// Open makes the agent for a client, and the store it uses. It is called at once and in the background, so that
+	// initialize need not wait for the database, and again for a later request when it failed. Serve closes the agent; the
+	// store is the caller's to close after Serve.
 	Open func(ctx context.Context, c agent.Client) (*agent.Agent, *transcript.Store, error)
+	// Dialect finds the dialect that a request was encoded with, to tell what it could not send (T2); nil tells nothing.
+	Dialect func(name string) (model.Dialect, error)
 	// StateDir is the folder for files that editors open: transcripts, model inputs, prompts. It is made when needed.
 	StateDir string
 	// MaxMessage is the length of the longest message in bytes; 0 means rpc.DefaultMaxMessage.
@@ -60,11 +64,9 @@ type server struct {
 	end  context.CancelCauseFunc // of ctx
 	life context.Context         // ends later, when all turns have ended and Serve is about to return
 
-	back struct { // valid after ready is closed
-		ready chan struct{}
-		agent *agent.Agent
-		store *transcript.Store
-		err   error
+	back struct {
+		mu     sync.Mutex
+		newest *opening
 	}
 	closing sync.Once // of the agent
 
@@ -97,12 +99,11 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	life, endLife := context.WithCancel(context.WithoutCancel(ctx))
 	s.life = life
 	s.ctx, s.end = context.WithCancelCause(life)
-	s.back.ready = make(chan struct{})
 	s.stream = rpc.NewStream(in, out, rpc.StreamOptions{MaxMessage: o.MaxMessage, Hangup: s.hangup})
 	s.conn = jsonrpc2.NewConn(s.stream)
 	s.lenses.kick = make(chan struct{}, 1)
 
-	s.work.Go(s.open)                                                   // ends with Open
+	s.open(nil)
 	s.work.Go(s.refreshLenses)                                          // ends with life
 	defer context.AfterFunc(ctx, func() { s.end(agent.ErrShutdown) })() // a signal
 	s.conn.Go(s.life, s.handle)                                         // ends with the input
@@ -125,17 +126,53 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	return ErrNoShutdown
 }
 
-// open makes the agent.
-func (s *server) open() {
-	s.back.agent, s.back.store, s.back.err = s.o.Open(s.ctx, s)
-	close(s.back.ready)
+// opening is the agent on its way. Its fields are valid once ready is closed.
+type opening struct {
+	ready chan struct{}
+	agent *agent.Agent
+	store *transcript.Store
+	err   error
 }
 
-// backend is the agent and its store, once they are there.
+// open begins to make the agent, unless one was begun after the failed one that the caller knows; nil is for the first.
+func (s *server) open(failed *opening) *opening {
+	s.back.mu.Lock()
+	defer s.back.mu.Unlock()
+	if s.back.newest != failed {
+		return s.back.newest
+	}
+	o := &opening{ready: make(chan struct{})}
+	s.back.newest = o
+	s.work.Go(func() { // ends with Open
+		o.agent, o.store, o.err = s.o.Open(s.ctx, s)
+		close(o.ready)
+	})
+	return o
+}
+
+// reopenPatience is how long a request waits for the agent that could not be made before. The reader of messages waits too.
+const reopenPatience = time.Second
+
+// backend is the agent and its store, once they are there. When they could not be made it is tried again: a full disk has
+// room by now, or the right file is back.
 func (s *server) backend(ctx context.Context) (*agent.Agent, *transcript.Store, error) {
+	s.back.mu.Lock()
+	o := s.back.newest
+	s.back.mu.Unlock()
 	select {
-	case <-s.back.ready:
-		return s.back.agent, s.back.store, s.back.err
+	case <-o.ready:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+	if o.err == nil || s.ctx.Err() != nil {
+		return o.agent, o.store, o.err
+	}
+	again := s.open(o)
+	select {
+	case <-again.ready:
+		return again.agent, again.store, again.err
+	case <-time.After(reopenPatience):
+		return nil, nil, o.err
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}

@@ -111,6 +111,7 @@ func sessionOpen(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error)
 		if err != nil {
 			return nil, rpc.About(p.Session, err)
 		}
+		entries = sess.Shown(entries)
 		since := max(0, p.Since)
 		if n := len(entries); n > 0 {
 			since = entries[n-1].Seq

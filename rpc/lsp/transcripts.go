@@ -5,6 +5,7 @@ import (
 	"context"
 	"unicode/utf8"
 
+	"fermata/agent/model"
 	"fermata/rpc"
 	"fermata/rpc/wire"
 	"fermata/transcript"
@@ -96,12 +97,34 @@ func (s *server) requestInput(ctx context.Context, p wire.RequestInputParams) (a
 	} else {
 		r.BodyBase64 = in.Body
 	}
+	unsendable, err := s.unsendable(ctx, in)
+	if err != nil {
+		return nil, rpc.About(in.Info.ID, err)
+	}
 	for _, p := range in.Parts {
 		r.Parts = append(r.Parts, wire.InputPart{
 			Kind: p.Kind, Offset: p.Offset, Length: p.Length, Role: p.Role, Source: p.Source, Turn: p.Turn,
+			Unsendable: unsendable[p.Source],
 		})
 	}
 	return r, nil
+}
+
+// unsendable says what is not in a model input, by the entry that it is of (T2); of a dialect that is not known, nothing.
+func (s *server) unsendable(ctx context.Context, in *transcript.Input) (map[int64][]string, error) {
+	if s.o.Dialect == nil {
+		return nil, nil
+	}
+	dialect, err := s.o.Dialect(in.Info.Dialect)
+	if err != nil {
+		return nil, nil // it was checked by its hash alone, as by Verify
+	}
+	_, store, err := s.backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := store.Messages(ctx, in.Info.ID)
+	return model.Unsendable(dialect, messages), err
 }
 
 // input is the model input of the request that was named, else of the newest: of the session named, else of the session

@@ -20,6 +20,8 @@ type asked struct {
 	redirects transcript.TurnID // of a start
 	replaces  transcript.TurnID // of a redirect: the turn it named, "" for the newest
 	redirect  bool
+	retry     bool // of the turn in replaces, "" for the last one of the session, "" for the one used last
+	session   transcript.SessionID
 	clientID  string
 	model     string
 	token     jsonValue // the client's, for progress
@@ -108,6 +110,13 @@ func (s *server) prepare(q asked) (agent.Start, transcript.SessionID, error) {
 		return agent.Start{}, "", err
 	}
 	id := q.turn.Session()
+	if q.retry {
+		start, sess, err := s.prepareRetry(ctx, q)
+		if err != nil {
+			return start, "", rpc.About(q.replaces, err)
+		}
+		return start, sess.ID(), s.follow(ctx, sess, -1, nil)
+	}
 	if q.redirect && id == "" {
 		if id, err = replacedSession(ctx, a, store, q.replaces); err != nil {
 			return agent.Start{}, "", rpc.About(q.replaces, err)
@@ -199,6 +208,13 @@ func turnResult(r agent.Report) wire.TurnResult {
 	w := wire.TurnResult{
 		Session: r.Session, Turn: r.Turn, Outcome: r.Outcome, Cause: r.Cause, Error: r.Error,
 		Silent: r.Silent, Kept: r.Kept, Prompt: r.Prompt, Tools: make([]wire.ToolFate, 0, len(r.Tools)),
+		Returned: make([]wire.Returned, 0, len(r.Returned)),
+	}
+	for _, m := range r.Returned {
+		w.Returned = append(w.Returned, wire.Returned{Message: m.Message, ClientID: m.ClientID, Prompt: m.Prompt, Cause: m.Cause})
+	}
+	if len(r.Withheld) > 0 {
+		w.Withheld = withholdings(r.Withheld)
 	}
 	for _, f := range r.Tools {
 		w.Tools = append(w.Tools, wire.ToolFate{

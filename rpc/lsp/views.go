@@ -31,6 +31,8 @@ type view struct {
 	outcome    transcript.Outcome // "" while it runs
 	silent     bool
 	redirected bool
+	withheld   bool // by checks
+	attempt    bool // it ended with an answer that broke off and is not kept
 
 	words  int // said so far
 	before int // words of the steps before
@@ -60,9 +62,17 @@ func (v *views) see(ev agent.Event) bool {
 		switch b := ev.Entry.Body.(type) {
 		case *transcript.TurnStarted:
 			t = v.add(ev.Session, b)
+		case *transcript.Answer:
+			if t = v.find(b.Turn); t != nil {
+				t.attempt = b.State == transcript.Broken
+			}
+		case *transcript.Admission:
+			if t = v.find(b.Turn); t != nil && b.Admitted {
+				t.attempt = false
+			}
 		case *transcript.TurnEnded:
 			if t = v.find(b.Turn); t != nil {
-				t.outcome, t.silent = b.Outcome, b.Silent
+				t.outcome, t.silent, t.withheld = b.Outcome, b.Silent, len(b.Withheld) > 0
 				if b.Kept != nil {
 					t.words = b.Kept.Words
 				}

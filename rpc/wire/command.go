@@ -13,6 +13,8 @@ const (
 	CommandRedirect       = "fermata.redirect"
 	CommandOpenTranscript = "fermata.openTranscript"
 	CommandShowModelInput = "fermata.showModelInput"
+	CommandRetry          = "fermata.retry"
+	CommandKeep           = "fermata.keep"
 )
 
 // CommandArgs is the argument of a command. All may be absent.
@@ -20,7 +22,8 @@ type CommandArgs struct {
 	// Session is where to ask, or whose transcript to open. Absent: the one used last; for a question while that is busy,
 	// or belongs to another workspace, a new one.
 	Session transcript.SessionID `json:"session,omitzero"`
-	// Turn is the turn to stop or to redirect. Absent: the newest that runs; for a redirect, else the last one.
+	// Turn is the turn to stop, to redirect, to retry or to keep. Absent: the newest that runs; for a redirect, else the last
+	// one; for retry and keep the last one of the session.
 	Turn transcript.TurnID `json:"turn,omitzero"`
 	// Request is the one whose model input to show. Absent: the newest.
 	Request transcript.RequestID `json:"request,omitzero"`
@@ -35,7 +38,8 @@ type CommandArgs struct {
 	New bool `json:"new,omitzero"`
 }
 
-// CommandResult is the result of ask, redirect, openTranscript and showModelInput; that of stop is a TurnResult.
+// CommandResult is the result of ask, redirect, retry, openTranscript and showModelInput; that of stop is a TurnResult, that
+// of keep a TurnAdoptResult.
 type CommandResult struct {
 	// Session is where it was asked, or whose transcript it is.
 	Session transcript.SessionID `json:"session,omitzero"`

@@ -19,6 +19,7 @@ const (
 	CodeInUse       Code = -31004 // another daemon runs turns in the session
 	CodeStorage     Code = -31005 // the database: see the kind
 	CodeClosed      Code = -31006 // the daemon ends
+	CodeNotPossible Code = -31010 // the turn's state does not allow it: see the kind
 )
 
 // ErrorKind is the name of a condition; it is stable where messages are not.
@@ -32,6 +33,11 @@ const (
 	KindUnknownModel   ErrorKind = "unknown_model"
 	KindUnknownBlob    ErrorKind = "unknown_blob"
 	KindBusy           ErrorKind = "busy"
+	KindNotLast        ErrorKind = "not_last"
+	KindNothingToRetry ErrorKind = "nothing_to_retry"
+	KindNothingToKeep  ErrorKind = "nothing_to_keep"
+	KindNothingToCheck ErrorKind = "nothing_to_check"
+	KindNoCheck        ErrorKind = "no_check"
 	KindNothingRuns    ErrorKind = "nothing_runs"
 	KindInUse          ErrorKind = "in_use"
 	KindNewerDatabase  ErrorKind = "newer_database"

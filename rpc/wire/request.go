@@ -108,4 +108,6 @@ type InputPart struct {
 	Source int64 `json:"source,omitzero"`
 	// Turn is the turn of that entry.
 	Turn transcript.TurnID `json:"turn,omitzero"`
+	// Unsendable says what of the entry is not in the body or is changed in it, and why: "reasoning: not sendable, because …".
+	Unsendable []string `json:"unsendable,omitzero"`
 }

@@ -102,10 +102,16 @@ type TurnResult struct {
 	Silent bool `json:"silent,omitzero"`
 	// Kept says what the stop kept of the answer.
 	Kept *transcript.Kept `json:"kept,omitzero"`
+	// Withheld says which checks the turn's last answer has not passed, so that no later model input holds it (K1). A turn
+	// that ended by it is "failed", with the cause "rejected" or "unverified". Absent: it is not withheld.
+	Withheld []Withholding `json:"withheld,omitzero"`
 	// Tools are the turn's tool calls and what became of them.
 	Tools []ToolFate `json:"tools"`
 	// Prompt is what the user had said.
 	Prompt []transcript.PromptPart `json:"prompt"`
+	// Returned are the messages that waited behind the turn and were handed back, oldest first (S10); of a redirect also
+	// those that waited behind the turn that it stopped.
+	Returned []Returned `json:"returned"`
 }
 
 // ToolFate is what became of one tool call.

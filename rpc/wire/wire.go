@@ -23,12 +23,20 @@ const (
 	SessionNew       = "fermata/session/new"
 	SessionList      = "fermata/session/list"
 	SessionOpen      = "fermata/session/open"
+	SessionFork      = "fermata/session/fork"
+	SessionRename    = "fermata/session/rename"
+	SessionDelete    = "fermata/session/delete"
 	TurnStart        = "fermata/turn/start"
 	TurnStop         = "fermata/turn/stop"
 	TurnRedirect     = "fermata/turn/redirect"
+	TurnQueue        = "fermata/turn/queue"
+	TurnRetry        = "fermata/turn/retry"
+	TurnAdopt        = "fermata/turn/adopt"
+	TurnRecheck      = "fermata/turn/recheck"
 	TranscriptRender = "fermata/transcript/render"
 	RequestList      = "fermata/request/list"
 	RequestInput     = "fermata/request/input"
+	RequestResend    = "fermata/request/resend"
 	Stats            = "fermata/stats"
 	Permission       = "fermata/permission"
 	Event            = "fermata/event"
@@ -49,12 +57,20 @@ var Methods = []Method{
 	{SessionNew, false, reflect.TypeFor[SessionNewParams](), reflect.TypeFor[Session]()},
 	{SessionList, false, reflect.TypeFor[SessionListParams](), reflect.TypeFor[SessionListResult]()},
 	{SessionOpen, false, reflect.TypeFor[SessionOpenParams](), reflect.TypeFor[SessionOpenResult]()},
+	{SessionFork, false, reflect.TypeFor[SessionForkParams](), reflect.TypeFor[Session]()},
+	{SessionRename, false, reflect.TypeFor[SessionRenameParams](), reflect.TypeFor[Session]()},
+	{SessionDelete, false, reflect.TypeFor[SessionDeleteParams](), reflect.TypeFor[SessionDeleteResult]()},
 	{TurnStart, false, reflect.TypeFor[TurnStartParams](), reflect.TypeFor[TurnResult]()},
 	{TurnStop, false, reflect.TypeFor[TurnStopParams](), reflect.TypeFor[TurnResult]()},
 	{TurnRedirect, false, reflect.TypeFor[TurnRedirectParams](), reflect.TypeFor[TurnResult]()},
+	{TurnQueue, false, reflect.TypeFor[TurnQueueParams](), reflect.TypeFor[TurnQueueResult]()},
+	{TurnRetry, false, reflect.TypeFor[TurnRetryParams](), reflect.TypeFor[TurnResult]()},
+	{TurnAdopt, false, reflect.TypeFor[TurnAdoptParams](), reflect.TypeFor[TurnAdoptResult]()},
+	{TurnRecheck, false, reflect.TypeFor[TurnRecheckParams](), reflect.TypeFor[TurnRecheckResult]()},
 	{TranscriptRender, false, reflect.TypeFor[TranscriptRenderParams](), reflect.TypeFor[TranscriptRenderResult]()},
 	{RequestList, false, reflect.TypeFor[RequestListParams](), reflect.TypeFor[RequestListResult]()},
 	{RequestInput, false, reflect.TypeFor[RequestInputParams](), reflect.TypeFor[RequestInputResult]()},
+	{RequestResend, false, reflect.TypeFor[RequestResendParams](), reflect.TypeFor[RequestResendResult]()},
 	{Stats, false, reflect.TypeFor[StatsParams](), reflect.TypeFor[StatsResult]()},
 	{Permission, true, reflect.TypeFor[PermissionParams](), reflect.TypeFor[PermissionResult]()},
 	{Event, true, reflect.TypeFor[EntryEvent](), nil},
@@ -67,4 +83,5 @@ var Events = []reflect.Type{
 	reflect.TypeFor[OutputEvent](),
 	reflect.TypeFor[RetractedEvent](),
 	reflect.TypeFor[StoppingEvent](),
+	reflect.TypeFor[ResendEvent](),
 }

@@ -1,0 +1,34 @@
+package main
+
+import "testing"
+
+func TestTextBreaksBetweenWordsHoweverItComes(t *testing.T) {
+	cases := map[string]struct {
+		width      int
+		text, want string
+	}{
+		"words that fit":            {20, "one two three", "one two three"},
+		"a word at the edge":        {9, "one two three four", "one two \nthree \nfour"},
+		"exactly the width":         {7, "one two three", "one two\nthree"},
+		"a word longer than a line": {4, "abcdefghij kl", "abcd\nefgh\nij \nkl"},
+		"lines of its own":          {8, "one\ntwo three\n\nfour", "one\ntwo \nthree\n\nfour"},
+		"wide characters":           {6, "停止是对话", "停止是\n对话"},
+		"no width known":            {0, "one two three", "one two three"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			for size := 1; size <= len(c.text); size++ {
+				w := wrapper{width: c.width}
+				got := ""
+				for runes := []rune(c.text); len(runes) > 0; {
+					n := min(size, len(runes))
+					got += w.add(string(runes[:n]))
+					runes = runes[n:]
+				}
+				if got += w.flush(); got != c.want {
+					t.Fatalf("in pieces of %d: %q, want %q", size, got, c.want)
+				}
+			}
+		})
+	}
+}
