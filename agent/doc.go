@@ -3,8 +3,9 @@
 // and in which order. It knows no wire protocol and no model dialect; cmd wires those in through [Options].
 //
 // An [Agent] serves one client and any number of sessions; all its methods may be called from any goroutine. A [Turn] is
-// owned by one goroutine, the one in [Turn.Run], or one of the agent's own when queued messages start it: it alone appends to the session's log, and appends before it tells
-// anybody (invariant 1). Everybody else only marks a turn as stopped ([Turn.Stop]) and waits for it ([Turn.Done]).
+// owned by one goroutine, the one in [Turn.Run], or one of the agent's own when queued messages start it: it alone appends
+// to the session's log, and appends before it tells anybody (invariant 1). Everybody else only marks a turn as stopped
+// ([Turn.Stop]), gives it a [Message], and waits for it ([Turn.Done]).
 //
 // Cancelling the context of [Turn.Run] is a stop, with the context's cause as its cause: [ErrStopped], [ErrClientGone] or
 // [ErrShutdown]. What a stop must finish (the commit, the settling of tools) runs on a context without that cancel.

@@ -17,6 +17,7 @@ type past struct {
 	attempt bool                  // the turn has an answer that is not
 	kept    bool                  // the user has kept a broken one (F4)
 	cut     bool                  // the turn's last answer was stopped
+	shown   bool                  // something that the turn said is in the model input
 	checks  checksSaid            // about it
 	late    []*transcript.ToolSettled
 }
@@ -29,6 +30,7 @@ func (p *past) add(b transcript.Body) {
 		p.spoke, p.attempt = b.State == transcript.Stopped, b.State == transcript.Broken
 		p.cut, p.checks = p.spoke, checksSilent
 	case *transcript.Admission:
+		p.shown = p.shown || b.Admitted
 		if b.By == "user" && b.Admitted {
 			p.attempt, p.kept = false, true
 		}
@@ -101,9 +103,9 @@ func (p *past) notice(redirects transcript.TurnID) string {
 	switch revise := redirects != "" && redirects == p.turn; {
 	case revise && p.spoke:
 		lines = append(lines, "[The user stopped you. Treat the answer above as a first attempt and revise it as follows.]")
-	case revise && p.ended.Silent:
+	case revise && p.ended.Silent && p.ended.Outcome == transcript.TurnStopped:
 		lines = append(lines, "[The user stopped you before you had said anything. What follows replaces the request above.]")
-	case revise && p.checks == checksWithhold:
+	case revise && (p.checks == checksWithhold || !p.shown):
 		lines = append(lines, "[The user redirects you: what follows says what to do instead.]")
 	case revise:
 		lines = append(lines, "[The user redirects you. Treat what you did above as a first attempt and revise it as follows.]")

@@ -53,23 +53,24 @@ type course struct {
 	waiting  []reservation
 	stops    int // of the newest that was asked for
 
-	step, try         int
-	deltas, reasons   int
-	blank             bool
-	text, reasoning   string
-	calls             []simCall
-	spoke             bool // an answer of the turn is in the log
-	last              string
-	outlived          []simCall // past their deadline, in the order of their calls
-	gone              bool      // the client; the next turn is another one's
-	early             bool
-	ended             bool // there is a turn that has
-	outcome           string
-	silent            bool
-	late              []string // what the next notice tells of results that came late
-	messages          []string // of the next input, as said does it
-	ends              []string // of the turns in the log: number and outcome
-	attempts, dropped []string // texts that no later input may hold
+	step, try       int
+	deltas, reasons int
+	blank           bool
+	text, reasoning string
+	calls           []simCall
+	spoke           bool // an answer of the turn is in the log
+	shown           bool // and in the next input
+	last            string
+	outlived        []simCall // past their deadline, in the order of their calls
+	gone            bool      // the client; the next turn is another one's
+	early           bool
+	ended           bool // there is a turn that has
+	outcome         string
+	silent          bool
+	late            []string // what the next notice tells of results that came late
+	messages        []string // of the next input, as said does it
+	ends            []string // of the turns in the log: number and outcome
+	attempts        []string // texts that no later input may hold
 }
 
 type phase int
@@ -249,7 +250,7 @@ func (c *course) begin(n int, stopped, redirects bool) {
 		text = notice + "\n\n" + text
 	}
 	c.say("user %q", text)
-	c.turn, c.late, c.spoke, c.last = n, nil, false, ""
+	c.turn, c.late, c.spoke, c.shown, c.last = n, nil, false, false, ""
 	c.step, c.try = 1, 1
 	c.stream()
 	if stopped {
@@ -276,8 +277,10 @@ func (c *course) notice(redirects bool) string {
 	switch {
 	case redirects && cut:
 		add("The user stopped you. Treat the answer above as a first attempt and revise it as follows.")
-	case redirects && c.silent:
+	case redirects && c.silent && c.outcome == "stopped":
 		add("The user stopped you before you had said anything. What follows replaces the request above.")
+	case redirects && !c.shown: // nothing above is to be revised
+		add("The user redirects you: what follows says what to do instead.")
 	case redirects:
 		add("The user redirects you. Treat what you did above as a first attempt and revise it as follows.")
 	case c.outcome == "stopped" && cut:
@@ -307,6 +310,7 @@ func (c *course) answer(state string, calls ...string) {
 		c.attempts = append(c.attempts, c.text, c.reasoning)
 		return
 	}
+	c.shown = true
 	line := fmt.Sprintf("assistant %q", c.text)
 	if c.reasoning != "" {
 		line += fmt.Sprintf(" reasoning %q", c.reasoning)

@@ -1,22 +1,111 @@
 package agent
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// guards P1, P2, P3, P4, P5, S1, S4, S5, S7, S9, S11, D4, D5, F1, F2, C1, C2
+// Each happens at most once in an order, a delta twice. Under the race detector SQLite is ten times slower: there the longer
+// orders are a sample. `make bench` goes up to length 7, and through as many random ones as it is told to.
+//
+// guards P1, P2, P3, P4, P5, S1, S2, S4, S5, S6, S7, S9, S11, S12, D3, D4, D5, D6, F1, F2, C1, C2, C3, M1, M2
 func TestEveryOrderOfWhatCanHappenKeepsThePromises(t *testing.T) {
 	orders := feasible(simLength)
+	whole := len(orders)
+	if simSample > 0 {
+		longer := feasible(simLength + 2)[whole:]
+		for i := range simSample {
+			orders = append(orders, longer[i*len(longer)/max(simSample, 1)])
+		}
+	}
 	runOrders(t, len(orders), func(i int) order { return orders[i] })
-	t.Logf("%d orders", len(orders))
+	t.Logf("all %d orders of up to %d happenings, and %d of the longer ones", whole, simLength, len(orders)-whole)
 }
 
+// guards P1, P2, P3, P4, P5, S1, S2, S4, S5, S6, S7, S9, S11, S12, D3, D4, D5, D6, F1, F2, C1, C2, C3, M1, M2
 func TestRandomOrdersKeepThePromises(t *testing.T) {
 	runOrders(t, simRandom, random)
-	t.Logf("%d orders", simRandom)
+	t.Logf("%d random orders of 8 to 16 happenings", simRandom)
 }
 
-const (
-	simLength = 3
-	simRandom = 2000
-)
+// TestOrders runs the files of testdata/orders. A case is what happens in a turn, one a line, and then the messages of the
+// next input. To shrink it, take lines away.
+func TestOrders(t *testing.T) {
+	files, err := filepath.Glob("testdata/orders/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			o, want := parseOrder(t, file)
+			synctest.Test(t, func(t *testing.T) {
+				var failed atomic.Int64
+				runBatch(t, 1, func(int) order { return o }, func(next []string) {
+					if !slices.Equal(next, want) {
+						t.Errorf("the next input holds\n%s\nand should hold\n%s", strings.Join(next, "\n"), strings.Join(want, "\n"))
+					}
+				}, &failed)
+			})
+		})
+	}
+}
+
+func parseOrder(t *testing.T, file string) (o order, next []string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.tries = 1
+	for _, f := range txtar.Parse(data).Files {
+		for line := range strings.Lines(string(f.Data)) {
+			line = strings.TrimSuffix(line, "\n")
+			tries, found := strings.CutPrefix(line, "tries ")
+			switch {
+			case f.Name == "next":
+				next = append(next, line)
+			case f.Name != "order":
+				t.Fatalf("%s: no section %q", file, f.Name)
+			case found:
+				if o.tries, err = strconv.Atoi(tries); err != nil {
+					t.Fatal(err)
+				}
+			case !slices.Contains(allHappenings, happening(line)):
+				t.Fatalf("%s: no happening %q", file, line)
+			default:
+				o.happenings = append(o.happenings, happening(line))
+			}
+		}
+	}
+	return o, next
+}
+
+// BenchmarkEveryOrder makes every order of up to 7 happenings happen, once; it takes minutes.
+func BenchmarkEveryOrder(b *testing.B) {
+	orders := feasible(7)
+	for b.Loop() {
+		simulated(b, len(orders), func(i int) order { return orders[i] })
+	}
+	b.ReportMetric(float64(len(orders)), "orders")
+}
+
+// BenchmarkRandomOrder makes a random order happen, the nth always the same. `make bench BENCH=RandomOrder
+// BENCHTIME=1000000x` goes through a million of them.
+func BenchmarkRandomOrder(b *testing.B) { simulated(b, b.N, random) }
+
+// simulated runs orders as a test within a benchmark: a synctest bubble needs a test.
+func simulated(b *testing.B, count int, get func(i int) order) {
+	test := testing.InternalTest{Name: fmt.Sprint(count, " orders"), F: func(t *testing.T) { runOrders(t, count, get) }}
+	if !testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{test}) {
+		b.Fatal("an order failed")
+	}
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -119,9 +120,7 @@ func (o order) run(t testing.TB, store *transcript.Store, root string) (next []s
 	sim.d = sim.daemon(store, "")
 	turn := sim.d.agent.Reserve(sim.id)
 	if c.early {
-		sim.stops = append(sim.stops, &simStop{})
 		turn.Stop(ErrStopped)
-		sim.stops = nil
 	}
 	sim.start(turn, 1)
 	synctest.Wait()
@@ -209,7 +208,7 @@ func runOrders(t *testing.T, count int, get func(i int) order) {
 				t.Parallel()
 				for from := w * perStore; from < count; from += workers * perStore {
 					synctest.Test(t, func(t *testing.T) {
-						runBatch(t, min(perStore, count-from), func(i int) order { return get(from + i) }, &failed)
+						runBatch(t, min(perStore, count-from), func(i int) order { return get(from + i) }, nil, &failed)
 					})
 					if failed.Load() >= 5 {
 						return
@@ -223,7 +222,8 @@ func runOrders(t *testing.T, count int, get func(i int) order) {
 	}
 }
 
-func runBatch(t *testing.T, count int, get func(i int) order, failed *atomic.Int64) {
+// runBatch makes orders happen over one database, in a bubble. then, if not nil, is given the messages of each next input.
+func runBatch(t *testing.T, count int, get func(i int) order, then func(next []string), failed *atomic.Int64) {
 	store, err := transcript.Open(filepath.Join(t.TempDir(), "fermata.db"), transcript.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -234,7 +234,9 @@ func runBatch(t *testing.T, count int, get func(i int) order, failed *atomic.Int
 		next, problems := o.run(t, store, t.TempDir())
 		if len(problems) > 0 {
 			failed.Add(1)
-			t.Errorf("%s\n%s", problems, o.testcase(next, "What broke: "))
+			t.Errorf("%v\n%s", errors.Join(problems...), o.testcase(next, "What broke: "))
+		} else if then != nil {
+			then(next)
 		}
 	}
 	verifyOrders(t, store)

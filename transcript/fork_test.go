@@ -213,16 +213,22 @@ func TestAForkWhileATurnRunsEndsBeforeIt(t *testing.T) {
 
 // guards C5
 func TestAForkOfADamagedSessionHoldsWhatCanBeRead(t *testing.T) {
-	for seq := range int64(33) {
-		s := openStore(t, Options{})
+	s := openStore(t, Options{})
+	tamper(t, s, `DROP TRIGGER entry_fixed`)
+	damaged := map[SessionID]int64{} // the fork → the entry of its parent
+	for seq := int64(1); ; seq++ {
 		parent := talk(t, s)
-		tamper(t, s, `DROP TRIGGER entry_fixed`, `UPDATE entry SET body = substr(body, 1, 9) WHERE seq = `+fmt.Sprint(seq+1))
+		if seq > parent.Seq() {
+			break
+		}
+		tamper(t, s, fmt.Sprintf(`UPDATE entry SET body = substr(body, 1, 9) WHERE sid = %d AND seq = %d`, parent.sid, seq))
 		l := fork(t, s, parent.Session(), "")
 		exchange(t, l, "goes on", "yes")
-		for _, p := range verify(t, s).Problems {
-			if p.Session == l.Session() {
-				t.Errorf("entry %d damaged: %v", seq+1, p)
-			}
+		damaged[l.Session()] = seq
+	}
+	for _, p := range verify(t, s).Problems {
+		if seq, ok := damaged[p.Session]; ok {
+			t.Errorf("entry %d damaged: %v", seq, p)
 		}
 	}
 }
@@ -261,4 +267,27 @@ func TestAForkRenamesWhatEveryKindNames(t *testing.T) {
 			t.Errorf("%s became %s, %v", k, data, err)
 		}
 	}
+}
+
+// guards K4: verdicts are about the copy of the answer that they judged.
+func TestAForkKeepsWhatChecksDecided(t *testing.T) {
+	s := openStore(t, Options{})
+	l := newSession(t, s)
+	for _, word := range []VerdictWord{VerdictPass, VerdictReject} {
+		turn, sent := start(t, l, "q")
+		e, err := l.Conclude(t.Context(), Conclusion{Ended: RequestEnded{Request: sent.Request, Outcome: "complete"}, Checked: true,
+			Answer: &Answer{Turn: turn, Step: 1, Request: sent.Request, State: Complete, Parts: []Part{text("said " + string(word))}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, seq := e[1].Body.(*Answer), e[1].Seq
+		v := &Verdict{Turn: turn, Step: 1, Answer: seq, AnswerSHA256: a.SHA256(), Check: "c", CheckSHA256: "d", Verdict: word}
+		add(t, l, v, Decide(a, seq, []CheckRef{{"c", "d"}}, []*Verdict{v}), &TurnEnded{Turn: turn, Outcome: TurnCompleted})
+	}
+	forked := fork(t, s, l.Session(), "")
+	_, sent := exchange(t, forked, "and now", "yes")
+	if body := string(readBody(t, s, sent.Request)); !strings.Contains(body, "said pass") || strings.Contains(body, "said reject") {
+		t.Errorf("the fork's model was sent %s", body)
+	}
+	wantClean(t, s)
 }

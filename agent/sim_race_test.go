@@ -1,0 +1,9 @@
+//go:build race
+
+package agent
+
+const (
+	simLength = 3
+	simSample = 120
+	simRandom = 60
+)
