@@ -130,10 +130,7 @@ func (r *run) returnCause(o transcript.Outcome) string {
 	if o == transcript.TurnFailed || !r.stopping() {
 		return transcript.CauseTurnFailed
 	}
-	if cause := r.stopCause(); cause != "user" {
-		return cause
-	}
-	return transcript.CauseStoppedByUser
+	return r.stoppedBecause()
 }
 
 // handOver looks after what still waits when the turn has ended. Behind a turn that came to its end by itself it starts the

@@ -88,13 +88,13 @@ func TestEveryEndingEndsTheTurnOnce(t *testing.T) {
 			scripts: []func(*reply){half((*reply).hang)},
 			stopAt:  deltaEndsWith("ans"), cause: ErrClientGone,
 			outcome: transcript.TurnStopped, why: "client_gone", stored: `stopped "Half an ans" admitted`,
-			next: "user: Tell.|assistant: Half an ans|user: " + here + "\n\nGo on.",
+			next: "user: Tell.|assistant: Half an ans|user: [The user's editor was closed, which stopped your answer above where it ends.]\n\nGo on.",
 		},
 		"shutdown": {
 			scripts: []func(*reply){half((*reply).hang)},
 			stopAt:  deltaEndsWith("ans"), cause: ErrShutdown,
 			outcome: transcript.TurnStopped, why: "shutdown", stored: `stopped "Half an ans" admitted`,
-			next: "user: Tell.|assistant: Half an ans|user: " + here + "\n\nGo on.",
+			next: "user: Tell.|assistant: Half an ans|user: [fermata was shut down, which stopped your answer above where it ends.]\n\nGo on.",
 		},
 		"truncated": {
 			scripts: []func(*reply){half(func(*reply) {})},

@@ -101,9 +101,9 @@ func (p *past) notice(redirects transcript.TurnID) string {
 		lines = append(lines, "[Your last answer was withheld by a check and is not shown here.]")
 	}
 	switch revise := redirects != "" && redirects == p.turn; {
-	case revise && p.spoke:
+	case revise && p.spoke && p.ended.Cause == "user":
 		lines = append(lines, "[The user stopped you. Treat the answer above as a first attempt and revise it as follows.]")
-	case revise && p.ended.Silent && p.ended.Outcome == transcript.TurnStopped:
+	case revise && p.ended.Silent && p.ended.Outcome == transcript.TurnStopped && p.ended.Cause == "user":
 		lines = append(lines, "[The user stopped you before you had said anything. What follows replaces the request above.]")
 	case revise && (p.checks == checksWithhold || !p.shown):
 		lines = append(lines, "[The user redirects you: what follows says what to do instead.]")
@@ -112,11 +112,11 @@ func (p *past) notice(redirects transcript.TurnID) string {
 	case p.kept:
 		lines = append(lines, p.keptNotice())
 	case p.ended.Outcome == transcript.TurnStopped && p.spoke:
-		lines = append(lines, "[The user stopped your answer above where it ends.]")
+		lines = append(lines, "["+p.stopper()+" your answer above where it ends.]")
 	case p.ended.Outcome == transcript.TurnStopped && p.ended.Silent:
-		lines = append(lines, "[The user stopped you before you had said anything.]")
+		lines = append(lines, "["+p.stopper()+" you before you had said anything.]")
 	case p.ended.Outcome == transcript.TurnStopped:
-		lines = append(lines, "[The user stopped you at this point.]")
+		lines = append(lines, "["+p.stopper()+" you at this point.]")
 	case p.ended.Outcome == transcript.TurnFailed && p.checks != checksSilent: // that is all there is to say
 	case p.ended.Outcome == transcript.TurnAbandoned && p.checks == checksPassLate:
 		lines = append(lines, "[The last turn was cut off when fermata itself ended.]")
@@ -133,6 +133,17 @@ func (p *past) notice(redirects transcript.TurnID) string {
 		lines = append(lines, lateLine(r))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// stopper is who stopped the last turn, and that it was stopped (S8).
+func (p *past) stopper() string {
+	switch p.ended.Cause {
+	case "client_gone":
+		return "The user's editor was closed, which stopped"
+	case "shutdown":
+		return "fermata was shut down, which stopped"
+	}
+	return "The user stopped"
 }
 
 // lateLine tells of a result that came after its call had been settled as unknown (S7).
@@ -153,9 +164,9 @@ func receipt(turn transcript.TurnID, step int, c transcript.Call, state transcri
 	var text string
 	switch {
 	case state == transcript.ToolUnknown:
-		text = "[result unknown: the call was running when the user stopped the turn and did not come back in time. It may have taken effect.]"
-	case cause == transcript.CauseStoppedByUser:
-		text = "[not run: the user stopped the turn before this call was started.]"
+		text = "[result unknown: the call was running when " + stopperOf(cause) + " and did not come back in time. It may have taken effect.]"
+	case cause == transcript.CauseStoppedByUser, cause == transcript.CauseClientGone, cause == transcript.CauseShutdown:
+		text = "[not run: " + stopperOf(cause) + " before this call was started.]"
 	case cause == transcript.CausePermissionDenied:
 		text = "[not run: permission denied" + because(why) + ".]"
 	case cause == transcript.CauseWithheld:
@@ -166,6 +177,17 @@ func receipt(turn transcript.TurnID, step int, c transcript.Call, state transcri
 		text = "[not run" + because(why) + ".]"
 	}
 	return &transcript.ToolSettled{Turn: turn, Step: step, Call: c.ID, Name: c.Name, State: state, Cause: cause, Output: text}
+}
+
+// stopperOf tells who stopped a turn by the cause that its receipts state.
+func stopperOf(cause string) string {
+	switch cause {
+	case transcript.CauseClientGone:
+		return "the turn was stopped because the user's editor was closed"
+	case transcript.CauseShutdown:
+		return "the turn was stopped because fermata was shut down"
+	}
+	return "the user stopped the turn"
 }
 
 func because(why string) string {

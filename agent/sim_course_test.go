@@ -63,6 +63,7 @@ type course struct {
 	last            string
 	outlived        []simCall // past their deadline, in the order of their calls
 	gone            bool      // the client; the next turn is another one's
+	by              string    // who stopped the turn: "the user" or "the client"; the first one counts
 	early           bool
 	ended           bool // there is a turn that has
 	outcome         string
@@ -87,6 +88,23 @@ const (
 type reservation struct {
 	turn    int
 	stopped bool
+	by      string
+}
+
+// stopTurn says in receipts why a call has no result (S8).
+func (c *course) stopTurn() string {
+	if c.by == "the client" {
+		return "the turn was stopped because the user's editor was closed"
+	}
+	return "the user stopped the turn"
+}
+
+// stopYou says in notices who stopped.
+func (c *course) stopYou() string {
+	if c.by == "the client" {
+		return "The user's editor was closed, which stopped"
+	}
+	return "The user stopped"
 }
 
 type simCall struct {
@@ -98,7 +116,11 @@ type simCall struct {
 
 func newCourse(tries int, early bool) *course {
 	c := &course{tries: tries, reserved: 1, early: early}
-	c.begin(1, early, false)
+	by := ""
+	if early {
+		by = "the user"
+	}
+	c.begin(1, by, false)
 	return c
 }
 
@@ -198,7 +220,7 @@ func (c *course) do(h happening) {
 		for i := range c.calls {
 			if k := &c.calls[i]; k.state == callRunning {
 				c.outlived = append(c.outlived, *k)
-				c.settle(k, "[result unknown: the call was running when the user stopped the turn and did not come back in time. It may have taken effect.]")
+				c.settle(k, "[result unknown: the call was running when "+c.stopTurn()+" and did not come back in time. It may have taken effect.]")
 			}
 		}
 		c.dispatch()
@@ -213,12 +235,12 @@ func (c *course) do(h happening) {
 		c.stops = 0
 		c.gone = false
 		if c.phase == phaseIdle {
-			c.begin(c.reserved, false, h == hapRedirect)
+			c.begin(c.reserved, "", h == hapRedirect)
 			return
 		}
 		c.halt()
 		c.waiting = append(c.waiting, reservation{turn: c.reserved})
-		c.stopRunning()
+		c.stopRunning("the user")
 	case hapError:
 		c.broken()
 		c.end("failed")
@@ -234,26 +256,27 @@ func (c *course) do(h happening) {
 		c.stream()
 	case hapGone:
 		for i := range c.waiting {
-			c.waiting[i].stopped = true
+			c.waiting[i].stop("the client")
 		}
 		c.gone = true
-		c.stopRunning()
+		c.stopRunning("the client")
 	case hapKill:
 		c.kill()
 	}
 }
 
-// begin starts turn n. stopped: it was stopped before it began.
-func (c *course) begin(n int, stopped, redirects bool) {
+// begin starts turn n. by is who stopped it before it began, "" for nobody.
+func (c *course) begin(n int, by string, redirects bool) {
 	text := fmt.Sprintf("Ask %d.", n)
 	if notice := c.notice(redirects); notice != "" {
 		text = notice + "\n\n" + text
 	}
 	c.say("user %q", text)
-	c.turn, c.late, c.spoke, c.shown, c.last = n, nil, false, false, ""
+	c.turn, c.late, c.spoke, c.shown, c.last, c.by = n, nil, false, false, "", ""
 	c.step, c.try = 1, 1
 	c.stream()
-	if stopped {
+	if by != "" {
+		c.by = by
 		c.end("stopped")
 	}
 }
@@ -275,20 +298,20 @@ func (c *course) notice(redirects bool) string {
 	add := func(s string) { lines = append(lines, "["+s+"]") }
 	cut := c.last == "stopped"
 	switch {
-	case redirects && cut:
+	case redirects && cut && c.by == "the user":
 		add("The user stopped you. Treat the answer above as a first attempt and revise it as follows.")
-	case redirects && c.silent && c.outcome == "stopped":
+	case redirects && c.silent && c.outcome == "stopped" && c.by == "the user":
 		add("The user stopped you before you had said anything. What follows replaces the request above.")
 	case redirects && !c.shown: // nothing above is to be revised
 		add("The user redirects you: what follows says what to do instead.")
 	case redirects:
 		add("The user redirects you. Treat what you did above as a first attempt and revise it as follows.")
 	case c.outcome == "stopped" && cut:
-		add("The user stopped your answer above where it ends.")
+		add(c.stopYou() + " your answer above where it ends.")
 	case c.outcome == "stopped" && c.silent:
-		add("The user stopped you before you had said anything.")
+		add(c.stopYou() + " you before you had said anything.")
 	case c.outcome == "stopped":
-		add("The user stopped you at this point.")
+		add(c.stopYou() + " you at this point.")
 	case c.outcome == "failed" && c.last == "broken":
 		add("Your last answer broke off by an error and is not shown here.")
 	case c.outcome == "failed":
@@ -381,20 +404,29 @@ func (c *course) stop() {
 	c.stops++
 	c.gone = c.gone && c.phase != phaseIdle
 	if len(c.waiting) > 0 {
-		c.waiting[len(c.waiting)-1].stopped = true
+		c.waiting[len(c.waiting)-1].stop("the user")
 		return
 	}
-	c.stopRunning()
+	c.stopRunning("the user")
 }
 
 // halt stops the newest redirect that waits, for another one to replace it.
 func (c *course) halt() {
 	if n := len(c.waiting); n > 0 {
-		c.waiting[n-1].stopped = true
+		c.waiting[n-1].stop("the user")
 	}
 }
 
-func (c *course) stopRunning() {
+func (r *reservation) stop(by string) {
+	if !r.stopped {
+		r.stopped, r.by = true, by
+	}
+}
+
+func (c *course) stopRunning(by string) {
+	if c.by == "" && c.phase != phaseIdle {
+		c.by = by
+	}
 	switch c.phase {
 	case phaseStream:
 		c.answer("stopped")
@@ -405,7 +437,7 @@ func (c *course) stopRunning() {
 		c.phase = phaseSettle
 		for i := range c.calls {
 			if k := &c.calls[i]; k.state == callWaiting || k.state == callAsked {
-				c.settle(k, "[not run: the user stopped the turn before this call was started.]")
+				c.settle(k, "[not run: "+c.stopTurn()+" before this call was started.]")
 			}
 		}
 		c.dispatch()
@@ -419,7 +451,7 @@ func (c *course) end(outcome string) {
 	if len(c.waiting) > 0 {
 		w := c.waiting[0]
 		c.waiting = slices.Clone(c.waiting[1:])
-		c.begin(w.turn, w.stopped, true)
+		c.begin(w.turn, w.by, true)
 	}
 }
 

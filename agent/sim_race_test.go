@@ -4,6 +4,6 @@ package agent
 
 const (
 	simLength = 3
-	simSample = 120
-	simRandom = 60
+	simSample = 40
+	simRandom = 30
 )

@@ -205,15 +205,13 @@ func (c *calls) start(ctx context.Context, k *call) error {
 	c.told(entries)
 	k.state, k.started = callRunning, time.Now()
 	c.running++
-	c.s.late.Add(1)
-	go func() { // ends when the tool comes back; a stop cancels c.ctx, and Session.close waits for it
-		defer c.s.late.Done()
+	c.s.late.Go(func() { // ends when the tool comes back; a stop cancels c.ctx, and Session.close waits for it
 		result := c.execute(k)
 		millis := time.Since(k.started).Milliseconds()
 		if !c.send(func() error { return c.came(ctx, k, result, millis) }) {
 			c.cameLate(ctx, k, result, millis)
 		}
-	}()
+	})
 	return nil
 }
 
@@ -284,7 +282,7 @@ func (c *calls) settledOf(k *call, result tools.Result, millis int64) (*transcri
 		Output: strings.ToValidUTF8(result.Output, "\uFFFD"), Exit: result.Exit, Millis: millis,
 	}
 	if t.State == transcript.ToolStopped {
-		t.Cause = transcript.CauseStoppedByUser
+		t.Cause = c.stoppedBecause()
 	}
 	if result.Full != nil {
 		sum, err := c.s.log.PutBlob(context.WithoutCancel(c.ctx), result.Full)
@@ -319,7 +317,7 @@ func (c *calls) settle(ctx context.Context, k *call, t *transcript.ToolSettled) 
 // stopped is S3 for a turn whose tools run: the receipts of what never started are committed at once, then what runs is
 // stopped and its real results are taken, then the turn ends.
 func (c *calls) stopped(ctx context.Context, cancel context.CancelCauseFunc) error {
-	if err := c.commitReceipts(ctx, transcript.CauseStoppedByUser, ""); err != nil {
+	if err := c.commitReceipts(ctx, c.stoppedBecause(), ""); err != nil {
 		cancel(ErrStopped)
 		return err
 	}
@@ -368,7 +366,7 @@ func (c *calls) settleRunning(ctx context.Context) error {
 					continue
 				}
 				c.running--
-				t := receipt(c.id, c.step, k.Call, transcript.ToolUnknown, transcript.CauseStoppedByUser, "")
+				t := receipt(c.id, c.step, k.Call, transcript.ToolUnknown, c.stoppedBecause(), "")
 				t.Millis = time.Since(k.started).Milliseconds()
 				if err := c.settle(ctx, k, t); err != nil {
 					return err

@@ -94,6 +94,17 @@ func (t *Turn) stopping() bool {
 	}
 }
 
+// stoppedBecause is the cause of a stop as receipts state it: who did not stop is never said to have (S8).
+func (t *Turn) stoppedBecause() string {
+	switch t.stopCause() {
+	case "client_gone":
+		return transcript.CauseClientGone
+	case "shutdown":
+		return transcript.CauseShutdown
+	}
+	return transcript.CauseStoppedByUser
+}
+
 // stopCause is the word for the stop's cause in the log.
 func (t *Turn) stopCause() string {
 	t.mu.Lock()

@@ -321,6 +321,8 @@ const (
 // The causes a receipt can state (S8).
 const (
 	CauseStoppedByUser    = "stopped_by_user"
+	CauseClientGone       = "client_gone" // the editor or terminal left: a stop, but not the user's word
+	CauseShutdown         = "shutdown"    // the daemon was told to end
 	CausePermissionDenied = "permission_denied"
 	CauseTurnFailed       = "turn_failed"
 	CauseDaemonDied       = "daemon_died"

@@ -29,7 +29,7 @@ func (l *Log) Journal(req RequestID, turn TurnID, step int, part PartType, text 
 	w.fault("before: " + op)
 	n, err := t.exec(`INSERT INTO journal (sid, request, n, part, text)
 		SELECT ?1, ?2, (SELECT coalesce(max(n), 0) + 1 FROM journal WHERE sid = ?1 AND request = ?2), ?3, ?4
-		WHERE ?5 = '' OR NOT EXISTS (SELECT 1 FROM lease WHERE sid = ?1 AND owner <> ?5)`,
+		WHERE ?5 = '' OR EXISTS (SELECT 1 FROM lease WHERE sid = ?1 AND owner = ?5)`,
 		l.sid, string(req), string(part), text, owner)
 	if err == nil && n == 0 {
 		err = ErrLeaseLost

@@ -14,8 +14,9 @@ const LeaseTime = 10 * time.Second
 // lease that expired, or whose owner is dead, is taken over. While another owner's is live the error is a [*LeaseError];
 // [ErrNoSession] when the session was deleted.
 //
-// From here to Release every write of this Log checks that no other owner took over meanwhile, and is refused with
-// [ErrLeaseLost] if one did: a process that slept through its lease cannot write into a session that was repaired.
+// From here to Release every write of this Log checks that the lease is still its own, and is refused with [ErrLeaseLost] if
+// another owner took over, also one that has released it since: a process that slept through its lease cannot write into a
+// session that was repaired.
 func (l *Log) Lease(ctx context.Context) error {
 	if err := l.st.alive.show(); err != nil {
 		return l.st.fail("take lease", err)

@@ -124,8 +124,8 @@ func (l *Log) write(ctx context.Context, op string, f func(t *tx, h *head) ([]En
 		if err != nil {
 			return err
 		}
-		if l.leased && h.owner != "" && h.owner != l.st.opt.Owner {
-			return fmt.Errorf("%w: %s has it", ErrLeaseLost, h.owner)
+		if l.leased && h.owner != l.st.opt.Owner {
+			return fmt.Errorf("%w: %s", ErrLeaseLost, l.id)
 		}
 		out, err = f(t, &h)
 		seq = h.seq

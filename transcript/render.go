@@ -284,6 +284,10 @@ func fate(b *ToolSettled) string {
 		if b.State != ToolStopped { // that says it already
 			text += ", stopped by you"
 		}
+	case CauseClientGone:
+		text += ", the client had gone"
+	case CauseShutdown:
+		text += ", fermata was ending"
 	case CausePermissionDenied:
 		text += ", permission denied"
 	case CauseTurnFailed:

@@ -32,9 +32,9 @@ func returnedBecause(cause string) string {
 		return "stopped by you"
 	case CauseTurnFailed:
 		return "the turn had failed"
-	case CauseDaemonDied, "shutdown":
+	case CauseDaemonDied, CauseShutdown:
 		return "fermata had ended"
-	case "client_gone":
+	case CauseClientGone:
 		return "the client had gone"
 	}
 	return escapeInline(cause)

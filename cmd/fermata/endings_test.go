@@ -136,7 +136,7 @@ func TestAClosedStdinStopsTheTurnAndLeavesNoProcess(t *testing.T) {
 		t.Fatalf("the session does not go on: %+v", next)
 	}
 	got := messages(t, e.model.Requests()[1].Body)
-	if len(got) != 4 || !strings.Contains(got[2], "ready") || !strings.Contains(got[3], "[The user stopped you at this point.]") {
+	if len(got) != 4 || !strings.Contains(got[2], "ready") || !strings.Contains(got[3], "[The user's editor was closed, which stopped you at this point.]") {
 		t.Errorf("the next input: %s", strings.Join(got, "\n"))
 	}
 	e.quit()

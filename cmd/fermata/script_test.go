@@ -24,7 +24,7 @@ func begins(ts *testscript.TestScript, neg bool, args []string) {
 
 // idof PATTERN VAR: sets VAR to the first word of the only line of the last output that matches.
 func idOf(ts *testscript.TestScript, _ bool, args []string) {
-	lines := regexp.MustCompile("(?m)^.*" + strings.TrimPrefix(args[0], "^") + ".*$").FindAllString(ts.ReadFile("stdout"), -1)
+	lines := regexp.MustCompile("(?m)^.*"+strings.TrimPrefix(args[0], "^")+".*$").FindAllString(ts.ReadFile("stdout"), -1)
 	if len(lines) != 1 {
 		ts.Fatalf("%q matches %d lines", args[0], len(lines))
 	}

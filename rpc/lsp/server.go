@@ -128,7 +128,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 
 // opening is the agent on its way. Its fields are valid once ready is closed.
 type opening struct {
-	ready chan struct{}
+	before error // of the one before, that failed; nil for the first
+	ready  chan struct{}
+
 	agent *agent.Agent
 	store *transcript.Store
 	err   error
@@ -142,6 +144,9 @@ func (s *server) open(failed *opening) *opening {
 		return s.back.newest
 	}
 	o := &opening{ready: make(chan struct{})}
+	if failed != nil {
+		o.before = failed.err
+	}
 	s.back.newest = o
 	s.work.Go(func() { // ends with Open
 		o.agent, o.store, o.err = s.o.Open(s.ctx, s)
@@ -159,22 +164,41 @@ func (s *server) backend(ctx context.Context) (*agent.Agent, *transcript.Store, 
 	s.back.mu.Lock()
 	o := s.back.newest
 	s.back.mu.Unlock()
+	err := o.wait(ctx)
+	if failed(o) && s.ctx.Err() == nil {
+		o = s.open(o)
+		err = o.wait(ctx)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.agent, o.store, o.err
+}
+
+// failed reports whether an opening is over and was in vain.
+func failed(o *opening) bool {
 	select {
 	case <-o.ready:
-	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return o.err != nil
+	default:
+		return false
 	}
-	if o.err == nil || s.ctx.Err() != nil {
-		return o.agent, o.store, o.err
+}
+
+// wait waits until the opening is over: the first one for as long as it takes, another one not longer than reopenPatience,
+// with the error of the one before.
+func (o *opening) wait(ctx context.Context) error {
+	var late <-chan time.Time
+	if o.before != nil {
+		late = time.After(reopenPatience)
 	}
-	again := s.open(o)
 	select {
-	case <-again.ready:
-		return again.agent, again.store, again.err
-	case <-time.After(reopenPatience):
-		return nil, nil, o.err
+	case <-o.ready:
+		return nil
+	case <-late:
+		return o.before
 	case <-ctx.Done():
-		return nil, nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 

@@ -140,13 +140,17 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer close(rec.ended)
 	reply := s.take(rec)
-	stop := context.AfterFunc(r.Context(), func() {
+	closed := func() {
 		rec.closedAt = time.Now()
 		close(rec.closed)
-	})
+	}
+	stop := context.AfterFunc(r.Context(), closed)
 	defer func() {
-		if !stop() {
+		switch {
+		case !stop():
 			<-rec.closed
+		case r.Context().Err() != nil:
+			closed() // a context is done a moment before what waits for it is called, and stop came in between
 		}
 	}()
 	play(newStream(r.Context(), w, 0), reply.Steps)
