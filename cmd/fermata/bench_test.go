@@ -67,7 +67,7 @@ func BenchmarkProviderByteToClientByte(b *testing.B) {
 			e.turn(e.ask(session, "Count."))
 			for _, ev := range e.Events()[before:] {
 				if ev.Kind == "delta" {
-					for _, field := range strings.Fields(ev.Text) {
+					for field := range strings.FieldsSeq(ev.Text) {
 						if stamp, ok := strings.CutPrefix(field, "@"); ok {
 							if ns, err := strconv.ParseInt(stamp, 10, 64); err == nil {
 								d = append(d, time.Duration(ev.At.UnixNano()-ns))

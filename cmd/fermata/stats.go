@@ -215,24 +215,26 @@ func (p *statsPage) tools() {
 	}
 	p.head("Tools")
 	states := []transcript.ToolState{transcript.ToolDone, transcript.ToolFailed, transcript.ToolStopped, transcript.ToolNotStarted, transcript.ToolUnknown}
-	head := "  " + pad("", 20)
+	var head strings.Builder
+	head.WriteString("  " + pad("", 20))
 	for _, s := range states {
-		head += fmt.Sprintf("  %5s", s)
+		head.WriteString(fmt.Sprintf("  %5s", s))
 	}
-	p.line("%s", head)
+	p.line("%s", head.String())
 	for _, t := range p.st.Tools {
 		name := oneLine(t.Name, 20)
 		if t.Name == "" {
 			name = "no such tool, other"
 		}
-		line := "  " + pad(name, 20)
+		var line strings.Builder
+		line.WriteString("  " + pad(name, 20))
 		for _, s := range states {
-			line += fmt.Sprintf("  %*d", max(5, len(s)), t.States[s])
+			line.WriteString(fmt.Sprintf("  %*d", max(5, len(s)), t.States[s]))
 		}
 		if t.Late > 0 {
-			line += fmt.Sprintf("  (%d late)", t.Late)
+			line.WriteString(fmt.Sprintf("  (%d late)", t.Late))
 		}
-		p.line("%s", line)
+		p.line("%s", line.String())
 	}
 	p.definition("tools")
 }

@@ -130,19 +130,20 @@ func playStop(t *testing.T, c map[string]string) {
 	}
 	close(answered)
 
-	returned := ""
+	var returned strings.Builder
 	for _, m := range r.Returned {
-		returned += m.Prompt[0].Text + " " + m.Cause + "\n"
+		returned.WriteString(m.Prompt[0].Text + " " + m.Cause + "\n")
 	}
-	if returned != c["returned"] {
-		t.Errorf("handed back were\n%swant\n%s", returned, c["returned"])
+	if returned.String() != c["returned"] {
+		t.Errorf("handed back were\n%swant\n%s", returned.String(), c["returned"])
 	}
-	result := r.Outcome + " " + r.Cause + "\n"
+	var result strings.Builder
+	result.WriteString(r.Outcome + " " + r.Cause + "\n")
 	for _, tool := range r.Tools {
-		result += strings.TrimSpace(tool.Call+" "+tool.State+" "+tool.Cause) + "\n"
+		result.WriteString(strings.TrimSpace(tool.Call+" "+tool.State+" "+tool.Cause) + "\n")
 	}
-	if result != c["result"] {
-		t.Errorf("the turn ended\n%swant\n%s", result, c["result"])
+	if result.String() != c["result"] {
+		t.Errorf("the turn ended\n%swant\n%s", result.String(), c["result"])
 	}
 	steps := strings.Count(c["model"], "call ") + 1
 	var shown strings.Builder

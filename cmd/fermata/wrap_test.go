@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 import "testing"
 
 func TestTextBreaksBetweenWordsHoweverItComes(t *testing.T) {
@@ -19,14 +21,14 @@ func TestTextBreaksBetweenWordsHoweverItComes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for size := 1; size <= len(c.text); size++ {
 				w := wrapper{width: c.width}
-				got := ""
+				var got strings.Builder
 				for runes := []rune(c.text); len(runes) > 0; {
 					n := min(size, len(runes))
-					got += w.add(string(runes[:n]))
+					got.WriteString(w.add(string(runes[:n])))
 					runes = runes[n:]
 				}
-				if got += w.flush(); got != c.want {
-					t.Fatalf("in pieces of %d: %q, want %q", size, got, c.want)
+				if got.WriteString(w.flush()); got.String() != c.want {
+					t.Fatalf("in pieces of %d: %q, want %q", size, got.String(), c.want)
 				}
 			}
 		})
