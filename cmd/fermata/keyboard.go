@@ -124,6 +124,9 @@ func (k *keyboard) choose(ctx context.Context, choices string) (byte, error) {
 			if c == 3 {
 				return 0, errInterrupt
 			}
+			if c == '\n' {
+				c = '\r' // Enter that was typed before the terminal's mode had changed
+			}
 			if strings.IndexByte(choices, c) >= 0 {
 				return c, nil
 			}
