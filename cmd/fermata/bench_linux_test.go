@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,7 +10,7 @@ import (
 )
 
 // rss is a process's resident memory in MiB.
-func rss(b *testing.B, pid int) float64 {
+func rss(b testing.TB, pid int) float64 {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		b.Fatal(err)
@@ -35,4 +36,19 @@ func cpu(b *testing.B, pid int) time.Duration {
 		b.Fatal(err1, err2)
 	}
 	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// processesOf finds the processes whose environment names a home below dir.
+func processesOf(t testing.TB, dir string) (pids []string) {
+	t.Helper()
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range environs {
+		if env, err := os.ReadFile(name); err == nil && strings.Contains(string(env), "HOME="+dir) {
+			pids = append(pids, filepath.Base(filepath.Dir(name)))
+		}
+	}
+	return pids
 }
