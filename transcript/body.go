@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"sync"
 )
 
 const selectFragments = `SELECT f.n, f.source, f.size, f.parts, coalesce(e.kind, ''), e.body FROM fragment f
@@ -91,7 +92,7 @@ func (s *Store) findRequest(ctx context.Context, id RequestID) (r storedRequest,
 // ends with the cause of ctx. Should the stored bytes not be those that were hashed, the last read fails with
 // [ErrDamaged] before the tail was given out, so that a changed request is never complete. Errors: [ErrNoRequest].
 //
-// The reader is for one goroutine. Closing it ends it; it holds nothing that must be freed.
+// One goroutine reads; any may close it meanwhile, which ends it. It holds nothing that must be freed.
 func (s *Store) Body(ctx context.Context, id RequestID) (io.ReadCloser, int64, error) {
 	const op = "read request"
 	r, err := s.findRequest(ctx, id)
@@ -113,15 +114,18 @@ type bodyReader struct {
 	ctx context.Context
 	r   storedRequest
 
-	buf   []byte // to be given out
-	store []byte // memory of the batch, used again
-	n     int    // fragments read
-	tail  bool   // the tail is in buf or was given out
+	mu    sync.Mutex // net/http closes a request's body while another goroutine of it still reads
+	buf   []byte     // to be given out
+	store []byte     // memory of the batch, used again
+	n     int        // fragments read
+	tail  bool       // the tail is in buf or was given out
 	sum   hash.Hash
 	err   error
 }
 
 func (b *bodyReader) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for len(b.buf) == 0 && b.err == nil {
 		switch {
 		case b.n < b.r.n:
@@ -184,6 +188,8 @@ func (b *bodyReader) batch() error {
 
 // Close ends the reading: later reads fail with [io.ErrClosedPipe].
 func (b *bodyReader) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.buf, b.store, b.err = nil, nil, io.ErrClosedPipe
 	return nil
 }

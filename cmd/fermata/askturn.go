@@ -254,8 +254,7 @@ func (x *asking) Permission(ctx context.Context, q agent.Question) (agent.Reply,
 	if change := x.screen.argument(q.CallID); change != "" {
 		x.screen.say(st.dim(indented(change)))
 	}
-	x.screen.say("  [y]es once, [s]ession, [n]o?")
-	key, err := x.keys.choose(ctx, "ysn")
+	key, err := x.keys.choose(ctx, "  [y]es once, [s]ession, [n]o?", "ysn")
 	switch {
 	case errors.Is(err, errInterrupt):
 		if t, ok := x.agent.Turn(q.Turn); ok {

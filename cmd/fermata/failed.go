@@ -90,8 +90,7 @@ func (x *asking) failedLane(ctx context.Context, r agent.Report) bool {
 		if canKeep {
 			offer, choices = "[r]etry, [k]eep, Enter leaves", "rk\r"
 		}
-		x.screen.say("  " + offer)
-		key, err := x.keys.choose(x.signals.ctx, choices)
+		key, err := x.keys.choose(x.signals.ctx, "  "+offer, choices)
 		switch {
 		case err == nil && key == 'r':
 			return true

@@ -97,8 +97,9 @@ func (k *keyboard) discard() {
 	}
 }
 
-// choose waits for one of the keys in choices; Escape counts as the last of them.
-func (k *keyboard) choose(ctx context.Context, choices string) (byte, error) {
+// choose shows a question and waits for one of the keys in choices; Escape counts as the last of them. The terminal gives
+// its keys to fermata before the question is seen: a ^C or an Enter that follows at once would mean something else.
+func (k *keyboard) choose(ctx context.Context, question, choices string) (byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if ctx.Err() != nil {
@@ -109,6 +110,9 @@ func (k *keyboard) choose(ctx context.Context, choices string) (byte, error) {
 		return 0, err
 	}
 	defer restore()
+	if _, err := io.WriteString(k.out, question+"\r\n"); err != nil {
+		return 0, err
+	}
 	for {
 		b, err := k.next(ctx)
 		if err != nil {
