@@ -153,6 +153,31 @@ func asJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
+// guards S3: nothing that follows from a stop is told before the stop itself
+func TestStoppingIsToldFirst(t *testing.T) {
+	for range 50 {
+		w := newWorld(t, tools.All(), func(r *reply) { r.call("c1", "run", `{"command":"touch ran"}`); r.done() })
+		asked := make(chan struct{})
+		w.ask = func(ctx context.Context, q Question) (Reply, error) {
+			close(asked)
+			<-ctx.Done()
+			return Reply{}, nil
+		}
+		turn, out := w.start(say("Do it."))
+		<-asked
+		turn.Stop(ErrStopped)
+		<-out
+		told := false
+		w.until(func(ev Event) bool {
+			told = told || ev.Stopping != nil
+			if is[*transcript.ToolSettled](ev) && !told {
+				t.Error("the receipt was told before the stop")
+			}
+			return is[*transcript.TurnEnded](ev)
+		})
+	}
+}
+
 // guards S2
 func TestAStopRightBehindTheStartFindsIt(t *testing.T) {
 	w := newWorld(t, nil, func(r *reply) { r.hang() })

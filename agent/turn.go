@@ -63,12 +63,16 @@ func (t *Turn) Report() (Report, error) {
 	return t.report, t.err
 }
 
-// Stop marks the turn as stopped; it never blocks. Only the first stop counts (S1).
+// Stop marks the turn as stopped; it never blocks. Only the first stop counts (S1). That the turn is stopping is told before
+// anything that follows from it.
 func (t *Turn) Stop(cause error) {
 	t.mu.Lock()
-	first := t.cause == nil
-	if first {
+	defer t.mu.Unlock()
+	if t.cause == nil {
 		t.cause, t.stopAt = cause, time.Now()
+		if t.shown != nil {
+			t.shown.hub.publish(Event{Stopping: &Stopping{Turn: t.id}})
+		}
 		close(t.stop)
 	}
 	if errors.Is(cause, ErrClientGone) || errors.Is(cause, ErrShutdown) {
@@ -77,11 +81,6 @@ func (t *Turn) Stop(cause error) {
 		default:
 			close(t.left)
 		}
-	}
-	shown := t.shown
-	t.mu.Unlock()
-	if first && shown != nil {
-		shown.hub.publish(Event{Stopping: &Stopping{Turn: t.id}})
 	}
 }
 
