@@ -41,8 +41,8 @@ musing 300
 `
 
 // soak runs turns in one session with random ends: by themselves, stopped, redirected, killed, left. It returns the most
-// memory that a daemon had, in MiB. newEditor's clean-up verifies the database.
-func soak(t testing.TB, turns int, seed uint64) (resident float64) {
+// memory that a daemon had, in MiB, and the most goroutines between turns. newEditor's clean-up verifies the database.
+func soak(t testing.TB, turns int, seed uint64) (resident float64, goroutines int) {
 	path := ""
 	if b, ok := t.(*testing.B); ok {
 		var err error
@@ -66,7 +66,7 @@ func soak(t testing.TB, turns int, seed uint64) (resident float64) {
 		if random.IntN(4) > 0 { // some ends come before anything was said
 			e.Event("the turn", func(ev peer.Event) bool { return ev.Kind == "delta" || ev.Kind == "turn.ended" })
 		}
-		switch n := random.IntN(40); {
+		switch n := random.IntN(41); {
 		case n < 16: // by itself
 			e.turn(start)
 		case n < 28:
@@ -76,6 +76,11 @@ func soak(t testing.TB, turns int, seed uint64) (resident float64) {
 			e.turn(e.Go("fermata/turn/redirect", map[string]any{"prompt": peer.Text("Rather this.")}))
 			e.turn(start)
 		case n == 38:
+			resident = max(resident, rss(t, e.Pid()))
+			e.turn(start)
+			goroutines = max(goroutines, quitGoroutines(t, e))
+			again()
+		case n == 39:
 			resident = max(resident, rss(t, e.Pid()))
 			e.Kill()
 			again()
@@ -87,26 +92,34 @@ func soak(t testing.TB, turns int, seed uint64) (resident float64) {
 		}
 	}
 	resident = max(resident, rss(t, e.Pid()))
+	goroutines = max(goroutines, quitGoroutines(t, e))
+	again()
 	e.quit()
 	if left := processesOf(t, e.home); len(left) > 0 {
 		t.Errorf("these processes are left: %v", left)
 	}
-	return resident
+	if goroutines > 40 { // 22 were seen; a leak of one a turn is far above
+		t.Errorf("%d goroutines between two turns", goroutines)
+	}
+	return resident, goroutines
 }
 
 // guards P4, S14, C2: and every invariant that Verify checks
-func TestASoakLeavesNoProcessAndACleanDatabase(t *testing.T) {
+func TestASoakLeavesNoProcessNoGoroutineAndACleanDatabase(t *testing.T) {
 	t.Parallel()
-	soak(t, 60, 1)
+	_, goroutines := soak(t, 60, 1)
+	t.Logf("%d goroutines between turns at most", goroutines)
 }
 
 // BenchmarkSoak is 2,000 turns; the seed is the number of the run.
 func BenchmarkSoak(b *testing.B) {
 	seed := uint64(0)
-	resident := 0.0
+	resident, goroutines := 0.0, 0
 	for b.Loop() {
 		seed++
-		resident = max(resident, soak(b, 2000, seed))
+		r, g := soak(b, 2000, seed)
+		resident, goroutines = max(resident, r), max(goroutines, g)
 	}
 	b.ReportMetric(resident, "MiB-resident-at-most")
+	b.ReportMetric(float64(goroutines), "goroutines-at-most")
 }
