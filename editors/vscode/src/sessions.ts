@@ -1,0 +1,84 @@
+import * as vscode from "vscode";
+import type { Daemon } from "./daemon";
+import { kindOf } from "./daemon";
+import type { Turns } from "./turns";
+
+// Which session a question goes to. One is in use for each workspace folder; which, is remembered across reloads.
+
+export class Sessions implements vscode.Disposable {
+  private readonly followed = new Set<string>();
+  private readonly subscription: vscode.Disposable;
+
+  constructor(
+    private readonly memento: vscode.Memento,
+    private readonly daemon: Daemon,
+    private readonly turns: Turns,
+  ) {
+    this.subscription = daemon.onState((state) => {
+      if (state === "stopped") this.followed.clear();
+      else for (const root of this.roots()) void this.reopen(root);
+    });
+  }
+
+  private roots(): string[] {
+    return [...(vscode.workspace.workspaceFolders ?? []).map((f) => f.uri.toString()), ""];
+  }
+
+  /** The workspace folder of a document, "" for none. */
+  rootOf(uri?: vscode.Uri): string {
+    const folder = (uri && vscode.workspace.getWorkspaceFolder(uri)) ?? vscode.workspace.workspaceFolders?.[0];
+    return folder?.uri.toString() ?? "";
+  }
+
+  /** The session in use for a root, without making one. */
+  current(root: string): string | undefined {
+    return this.memento.get<string>(`session:${root}`);
+  }
+
+  async use(root: string, session: string): Promise<void> {
+    await this.memento.update(`session:${root}`, session);
+    await this.follow(session);
+  }
+
+  /** The session to ask in: the one in use, or a new one when that is busy, or gone. */
+  async forQuestion(root: string): Promise<string> {
+    const current = this.current(root);
+    if (current !== undefined && this.turns.running(current) === undefined && (await this.follow(current))) return current;
+    return this.create(root);
+  }
+
+  async create(root: string): Promise<string> {
+    const s = await this.daemon.request("fermata/session/new", root === "" ? {} : { workspace: root });
+    await this.use(root, s.session);
+    return s.session;
+  }
+
+  /** Has the daemon tell of a session; false when there is no such session any more. */
+  async follow(session: string): Promise<boolean> {
+    if (this.followed.has(session)) return true;
+    try {
+      const opened = await this.daemon.request("fermata/session/open", { session, since: this.turns.seq(session) });
+      this.followed.add(session);
+      for (const e of opened.entries) this.turns.entry(session, e);
+      return true;
+    } catch (err) {
+      if (kindOf(err) === "unknown_session") return false;
+      throw err;
+    }
+  }
+
+  forget(session: string): void {
+    this.followed.delete(session);
+    this.turns.forget(session);
+    for (const root of this.roots()) if (this.current(root) === session) void this.memento.update(`session:${root}`, undefined);
+  }
+
+  private async reopen(root: string): Promise<void> {
+    const session = this.current(root);
+    if (session !== undefined) await this.follow(session).catch(() => undefined);
+  }
+
+  dispose(): void {
+    this.subscription.dispose();
+  }
+}

@@ -1,0 +1,327 @@
+import type { Admission, Answer, DeltaEvent, Entries, Event, EntryEvent, Entry, Outcome, RetractedEvent, ToolSettled, ToolStarted, TurnEnded, TurnStarted, Verdict } from "./protocol";
+
+// The turns of the sessions that the extension follows, folded from the daemon's events. Nothing here knows VS Code, and
+// nothing here is the truth: that is the daemon's log, from which the same is folded again after a reload.
+
+export type Phase = "running" | "stopping" | Outcome;
+
+export interface Tool {
+  call: string;
+  name: string;
+  summary: string;
+  state: "running" | ToolSettled["state"];
+  cause?: string;
+}
+
+/** One model request of a turn, and what came of it. */
+export interface Step {
+  step: number;
+  text: string;
+  /** How many bytes of UTF-8 text has: the daemon counts in those. */
+  bytes: number;
+  thinking: boolean;
+  state?: Answer["state"];
+  /** What was said in tries that failed, or what a check withholds: in no model input. */
+  attempts: { text: string; why: string }[];
+  answer?: number;
+  tools: Tool[];
+}
+
+export interface Turn {
+  session: string;
+  turn: string;
+  phase: Phase;
+  prompt: TurnStarted["prompt"];
+  anchor?: NonNullable<TurnStarted["anchor"]>;
+  redirects?: string;
+  retries?: string;
+  /** The turn that replaces this one's course. */
+  redirectedBy?: string;
+  steps: Step[];
+  changed: string[];
+  ended?: TurnEnded;
+  /** Why the last answer is withheld, a line for each check. */
+  verdicts: Verdict[];
+  withheld?: string;
+  retracted?: string;
+}
+
+export type Listener = (turn: Turn) => void;
+
+export class Turns {
+  private readonly turns = new Map<string, Turn>();
+  private readonly newest = new Map<string, string>();
+  private readonly seen = new Map<string, number>();
+  private readonly listeners = new Set<Listener>();
+
+  /** Calls the listener for each turn that has changed, at each event. */
+  onChange(listener: Listener): { dispose(): void } {
+    this.listeners.add(listener);
+    return { dispose: () => this.listeners.delete(listener) };
+  }
+
+  get(turn: string): Turn | undefined {
+    return this.turns.get(turn);
+  }
+
+  all(): Turn[] {
+    return [...this.turns.values()];
+  }
+
+  /** The newest turn of a session, or of all. */
+  last(session?: string): Turn | undefined {
+    if (session !== undefined) return this.turns.get(this.newest.get(session) ?? "");
+    return this.all().at(-1);
+  }
+
+  /** The newest turn that runs. */
+  running(session?: string): Turn | undefined {
+    return this.all().findLast((t) => live(t) && (session === undefined || t.session === session));
+  }
+
+  /** The first turn of the chain of redirects and retries that ends with this one: all of it is one thread. */
+  root(turn: Turn): Turn {
+    for (let t = turn; ; ) {
+      const before = this.turns.get(t.redirects ?? t.retries ?? "");
+      if (before === undefined || before === t) return t;
+      t = before;
+    }
+  }
+
+  /** The chain from its first turn, oldest first. */
+  chain(root: Turn): Turn[] {
+    return this.all().filter((t) => this.root(t) === root);
+  }
+
+  /** The number of the last entry seen of a session, to ask for those after it. */
+  seq(session: string): number {
+    return this.seen.get(session) ?? 0;
+  }
+
+  /** Forgets a session that was deleted. */
+  forget(session: string): void {
+    for (const t of this.all()) if (t.session === session) this.turns.delete(t.turn);
+    this.newest.delete(session);
+    this.seen.delete(session);
+  }
+
+  /** The daemon is gone: what ran in it runs no more. The next daemon's log says how it ended. */
+  lost(): void {
+    for (const t of this.all()) {
+      if (live(t)) {
+        t.phase = "abandoned";
+        this.tell(t);
+      }
+    }
+  }
+
+  event(e: Event): void {
+    const passing = isPassing(e);
+    if (!passing) {
+      this.entry(e.session, e);
+      return;
+    }
+    switch (e.kind) {
+      case "delta":
+        this.delta(e);
+        break;
+      case "retracted":
+        this.retract(e);
+        break;
+      case "stopping": {
+        const t = this.turns.get(e.turn);
+        if (t?.phase === "running") {
+          t.phase = "stopping";
+          this.tell(t);
+        }
+        break;
+      }
+    }
+  }
+
+  /** An entry of the log, new or read again. */
+  entry(session: string, e: Entry | EntryEvent): void {
+    if (e.seq <= this.seq(session)) return;
+    this.seen.set(session, e.seq);
+    if (e.entry === undefined) return;
+    const t = this.fold(session, e);
+    if (t !== undefined) this.tell(t);
+  }
+
+  private fold(session: string, e: Entry | EntryEvent): Turn | undefined {
+    switch (e.kind) {
+      case "turn.started":
+        return this.started(session, body(e, e.kind));
+      case "answer":
+        return this.answer(body(e, e.kind), e.seq);
+      case "admission":
+        return this.admission(body(e, e.kind));
+      case "verdict": {
+        const v = body(e, e.kind);
+        const t = this.turns.get(v.turn);
+        t?.verdicts.push(v);
+        return t;
+      }
+      case "tool.started":
+        return this.toolStarted(body(e, e.kind));
+      case "tool.settled":
+        return this.toolSettled(body(e, e.kind));
+      case "file.changed": {
+        const c = body(e, e.kind);
+        const t = this.turns.get(c.turn);
+        if (t !== undefined && !t.changed.includes(c.path)) t.changed.push(c.path);
+        return t;
+      }
+      case "turn.ended": {
+        const end = body(e, e.kind);
+        const t = this.turns.get(end.turn);
+        if (t === undefined) return undefined;
+        t.phase = end.outcome;
+        t.ended = end;
+        return t;
+      }
+    }
+    return undefined;
+  }
+
+  private started(session: string, s: TurnStarted): Turn {
+    const t: Turn = { session, turn: s.turn, phase: "running", prompt: s.prompt, steps: [], changed: [], verdicts: [] };
+    if (s.anchor !== undefined) t.anchor = s.anchor;
+    if (s.retries !== undefined) t.retries = s.retries;
+    if (s.redirects !== undefined) {
+      t.redirects = s.redirects;
+      const before = this.turns.get(s.redirects);
+      if (before !== undefined) {
+        before.redirectedBy = s.turn;
+        this.tell(before);
+      }
+    }
+    this.turns.set(t.turn, t);
+    this.newest.set(session, t.turn);
+    return t;
+  }
+
+  private step(turn: string, step: number): [Turn, Step] | undefined {
+    const t = this.turns.get(turn);
+    if (t === undefined) return undefined;
+    let s = t.steps.find((x) => x.step === step);
+    if (s === undefined) {
+      s = { step, text: "", bytes: 0, thinking: false, attempts: [], tools: [] };
+      t.steps.push(s);
+    }
+    return [t, s];
+  }
+
+  private delta(e: DeltaEvent): void {
+    const at = this.step(e.turn, e.step);
+    if (at === undefined) return;
+    const [t, s] = at;
+    delete t.retracted;
+    s.thinking = e.part === "reasoning";
+    if (e.part === "text") {
+      // Text that was missed comes with the answer's entry; out of order it would be a lie until then.
+      if (e.offset === s.bytes) {
+        s.text += e.text;
+        s.bytes += Buffer.byteLength(e.text);
+      }
+    }
+    this.tell(t);
+  }
+
+  private retract(e: RetractedEvent): void {
+    const at = this.step(e.turn, e.step);
+    if (at === undefined) return;
+    const [t, s] = at;
+    s.text = "";
+    s.bytes = 0;
+    s.thinking = false;
+    t.retracted = e.why;
+    this.tell(t);
+  }
+
+  private answer(a: Answer, seq: number): Turn | undefined {
+    const at = this.step(a.turn, a.step);
+    if (at === undefined) return undefined;
+    const [t, s] = at;
+    const text = a.parts.filter((p) => p.type === "text").map((p) => p.text ?? "").join("");
+    s.thinking = false;
+    s.state = a.state;
+    s.answer = seq;
+    if (a.state === "broken") {
+      s.attempts.push({ text, why: a.cause ?? "it broke off" });
+      s.text = "";
+      s.bytes = 0;
+    } else {
+      s.text = text;
+      s.bytes = Buffer.byteLength(text);
+    }
+    return t;
+  }
+
+  private admission(a: Admission): Turn | undefined {
+    const at = this.step(a.turn, a.step);
+    if (at === undefined) return undefined;
+    const [t, s] = at;
+    if (a.answer !== s.answer) return t;
+    const attempt = s.attempts.at(-1);
+    if (a.admitted && a.by === "user" && attempt !== undefined) {
+      s.attempts.pop(); // Keep: it is part of the conversation now (F4)
+      s.text = attempt.text;
+      s.bytes = Buffer.byteLength(attempt.text);
+    }
+    if (a.by === "checks") {
+      if (a.admitted) delete t.withheld;
+      else t.withheld = a.withheld ?? "unverified";
+    }
+    return t;
+  }
+
+  private toolStarted(b: ToolStarted): Turn | undefined {
+    const at = this.step(b.turn, b.step);
+    if (at === undefined) return undefined;
+    at[1].tools.push({ call: b.call, name: b.name, summary: b.summary ?? b.name, state: "running" });
+    return at[0];
+  }
+
+  private toolSettled(b: ToolSettled): Turn | undefined {
+    const at = this.step(b.turn, b.step);
+    if (at === undefined) return undefined;
+    const [t, s] = at;
+    let tool = s.tools.find((x) => x.call === b.call);
+    if (tool === undefined) {
+      tool = { call: b.call, name: b.name, summary: b.name, state: b.state };
+      s.tools.push(tool);
+    }
+    tool.state = b.state;
+    if (b.cause !== undefined) tool.cause = b.cause;
+    return t;
+  }
+
+  private tell(t: Turn): void {
+    for (const listener of this.listeners) listener(t);
+  }
+}
+
+/** Whether the turn still runs. */
+export function live(t: Turn): boolean {
+  return t.phase === "running" || t.phase === "stopping";
+}
+
+/** Whether something of the turn was said: what a redirect goes on from. */
+export function spoke(t: Turn): boolean {
+  return t.steps.some((s) => s.text.trim() !== "");
+}
+
+/** What the user said, without the files that went with it. */
+export function promptText(prompt: TurnStarted["prompt"]): string {
+  return prompt.filter((p) => p.type === "text").map((p) => p.text).join("\n\n");
+}
+
+/** The body of an entry of a known kind. The daemon's types are generated: what it says of its kind is believed. */
+function body<K extends keyof Entries>(e: Entry | EntryEvent, _kind: K): Entries[K] {
+  return e.entry as Entries[K];
+}
+
+function isPassing(e: Event): e is Exclude<Event, EntryEvent> {
+  return !("seq" in e);
+}
