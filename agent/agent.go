@@ -10,6 +10,8 @@ import (
 	"fermata/agent/model"
 	"fermata/agent/permit"
 	"fermata/tools"
+	"fermata/tools/process"
+	"fermata/tools/watch"
 	"fermata/tools/workspace"
 	"fermata/transcript"
 )
@@ -56,6 +58,12 @@ type Question struct {
 	Step    int
 	Call    permit.Call
 	CallID  transcript.CallID
+
+	Why  string // it is asked
+	Diff string // what would change, unified and bounded; "" when that cannot be told
+	// Sandbox is one line about what would confine a command, or why nothing does; "" when nothing was meant to.
+	Sandbox string
+	Narrow  bool // allowing it for the session covers these very files or this very command only
 }
 
 // Reply answers a Question. Why is the user's reason for a denial, told to the model; it may be empty.
@@ -77,9 +85,16 @@ type Options struct {
 	Models  func(name string) (Model, error) // "" is the configured one; unknown: an error that wraps model.ErrNoModel
 	Client  Client
 	Tools   []tools.Tool // in the order in which models are told of them
+	More    ToolSource   // nil: there are no others
 	Policy  permit.Policy
 	Secrets []string     // names of environment variables that commands are not given, besides those whose name tells
 	Log     *slog.Logger // nil: discarded
+
+	// Watcher makes it cheap to know which of the files that a model knows have changed; nil: they are all compared before
+	// each turn. The Agent closes it.
+	Watcher *watch.Watcher
+
+	Sandbox *process.Sandbox // what commands are confined by; nil: nothing
 
 	Checks []check.Definition // what an answer must pass before later model inputs hold it (K1)
 

@@ -53,6 +53,16 @@
 //   - next: the reasoning verbatim as reasoning, where the dialect may send it unfinished (T2); the notice
 //   - tests: in-the-reasoning.txtar; TestAStopKeepsExactlyWhatWasShown/in the reasoning
 //
+// stopped in a signed block of reasoning, or behind one [T1 T2 T3 S4]
+//   - shown: the reasoning so far, and what was said behind it
+//   - stored: each block as a part; one that had ended with its signature or encrypted form, journalled when that came; of
+//     one that was cut, what it was to become
+//   - next: the blocks that had ended, as they were issued; the one that was cut is in no input, and show model input says
+//     so; the notice. The same for an attempt, of a failure or a kill, that is kept
+//   - tests: in-a-signed-block.txtar; behind-signed-reasoning.txtar;
+//     TestTheSignatureOfAFinishedBlockIsStoredWhenTheBlockEndsT3; TestAKilledDaemonLosesNoSignatureOfAFinishedBlockT3;
+//     TestWhatGoesBackWithAPartIsJournalledWhenItCame
+//
 // stopped within a tool call [S5]
 //   - shown: the text before the call
 //   - stored: that text as the stopped answer; the call is void

@@ -10,14 +10,14 @@ import (
 	"fermata/transcript"
 )
 
-// edits folds the entries of a turn into the files that it has changed. What a command did to files is not among them:
-// commands do not tell.
+// edits folds the entries of turns into the files that they have changed.
 type edits struct {
 	changes []*transcript.FileChanged
-	undone  map[callOfStep]bool // calls that told a change and then did not make it
+	undone  map[callOfTurn]bool // calls that told a change and then did not make it
 }
 
-type callOfStep struct {
+type callOfTurn struct {
+	turn transcript.TurnID
 	step int
 	call transcript.CallID
 }
@@ -29,18 +29,24 @@ func (e *edits) add(b transcript.Body) {
 	case *transcript.ToolSettled:
 		if !b.Late && (b.State == transcript.ToolFailed || b.State == transcript.ToolNotStarted) {
 			if e.undone == nil {
-				e.undone = map[callOfStep]bool{}
+				e.undone = map[callOfTurn]bool{}
 			}
-			e.undone[callOfStep{b.Step, b.Call}] = true
+			e.undone[callOfTurn{b.Turn, b.Step, b.Call}] = true
 		}
 	}
+}
+
+// made reports whether a change was made, or may have been. What a command was seen to have changed is changed, also when the
+// command failed.
+func (e *edits) made(c *transcript.FileChanged) bool {
+	return c.By == transcript.ByCommand || !e.undone[callOfTurn{c.Turn, c.Step, c.Call}]
 }
 
 // done are the changes that were made, or may have been.
 func (e *edits) done() []*transcript.FileChanged {
 	var out []*transcript.FileChanged
 	for _, c := range e.changes {
-		if !e.undone[callOfStep{c.Step, c.Call}] {
+		if e.made(c) {
 			out = append(out, c)
 		}
 	}
@@ -49,44 +55,81 @@ func (e *edits) done() []*transcript.FileChanged {
 
 // files are the changed files, by path: each from before its first change to after its last.
 func (e *edits) files(ctx context.Context, store *transcript.Store) ([]check.File, error) {
-	type span struct {
-		before, after string
-		buffer        bool
-	}
-	spans := map[string]span{}
-	var paths []string
+	var steps []fileStep
 	for _, c := range e.done() {
-		s, again := spans[c.Path]
-		if !again {
-			paths = append(paths, c.Path)
-			s.before = c.Before
-		}
-		s.after, s.buffer = c.After, s.buffer || c.Buffer
-		spans[c.Path] = s
-	}
-	slices.SortFunc(paths, strings.Compare)
-	blob := func(sum string) ([]byte, error) {
-		if sum == "" {
-			return nil, nil
-		}
-		b, err := store.Blob(ctx, sum)
-		if b == nil {
-			b = []byte{} // an empty file is a file
-		}
-		return b, err
+		steps = append(steps, stepOf(c))
 	}
 	var out []check.File
-	for _, path := range paths {
-		s := spans[path]
-		before, err := blob(s.before)
+	for _, s := range spans(steps) {
+		before, err := content(ctx, store, s.before)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", s.path, err)
 		}
-		after, err := blob(s.after)
+		after, err := content(ctx, store, s.after)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, fmt.Errorf("%s: %w", s.path, err)
 		}
-		out = append(out, check.File{Path: path, Before: before, After: after, Buffer: s.buffer})
+		out = append(out, check.File{Path: s.path, Before: before, After: after, Buffer: s.buffer})
 	}
 	return out, nil
+}
+
+// content is a blob by its SHA-256 in hex; nil for "", which is no file. An empty file is not nil.
+func content(ctx context.Context, store *transcript.Store, sum string) ([]byte, error) {
+	if sum == "" {
+		return nil, nil
+	}
+	b, err := store.Blob(ctx, sum)
+	if b == nil {
+		b = []byte{}
+	}
+	return b, err
+}
+
+// fileStep is one change of one file, by a turn or by a revert. before and after are SHA-256 in hex, "" for no file.
+type fileStep struct {
+	seq           int64             // of its entry, where that matters
+	turn          transcript.TurnID // "" of a revert
+	path          string
+	before, after string
+	buffer        bool
+	command       bool // a command made it
+}
+
+func stepOf(c *transcript.FileChanged) fileStep {
+	return fileStep{turn: c.Turn, path: c.Path, before: c.Before, after: c.After, buffer: c.Buffer, command: c.By == transcript.ByCommand}
+}
+
+// span is what some steps came to for one file.
+type span struct {
+	path          string
+	before, after string
+	buffer        bool
+	command       bool            // commands alone changed it
+	foreign       bool            // somebody else changed it between two of the steps
+	known         map[string]bool // what it held before and after each step
+}
+
+// spans joins steps, which are in the order of the log, by path. Where a step does not begin with what the ones before it
+// knew, somebody else had changed the file between them.
+func spans(steps []fileStep) []span {
+	byPath := map[string]*span{}
+	var out []*span
+	for _, c := range steps {
+		s := byPath[c.path]
+		if s == nil {
+			s = &span{path: c.path, before: c.before, command: true, known: map[string]bool{c.before: true}}
+			byPath[c.path] = s
+			out = append(out, s)
+		}
+		s.foreign = s.foreign || !s.known[c.before]
+		s.known[c.before], s.known[c.after] = true, true
+		s.after, s.buffer, s.command = c.after, s.buffer || c.buffer, s.command && c.command
+	}
+	slices.SortFunc(out, func(a, b *span) int { return strings.Compare(a.path, b.path) })
+	list := make([]span, len(out))
+	for i, s := range out {
+		list[i] = *s
+	}
+	return list
 }

@@ -11,6 +11,7 @@ type Event struct {
 	Output    *Output
 	Retracted *Retracted
 	Stopping  *Stopping
+	Warning   *Warning
 }
 
 // Delta is text as it is said. Offset is the number of bytes of this part type already told in this answer.
@@ -41,3 +42,9 @@ type Retracted struct {
 
 // Stopping acknowledges a stop at once; the turn's end follows.
 type Stopping struct{ Turn transcript.TurnID }
+
+// Warning tells the user of something that the turn has to do without. It ends nothing.
+type Warning struct {
+	Turn transcript.TurnID
+	Text string
+}

@@ -28,7 +28,7 @@ var (
 func (a *Agent) ReserveRetry(turn transcript.TurnID) *Turn {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()
-	return a.reserve(&Turn{retry: true, retries: turn})
+	return a.reserve(&Turn{session: a.home(turn), retry: true, retries: turn})
 }
 
 // resolveRetry finds the turn to try again and its session.
@@ -38,7 +38,7 @@ func (t *Turn) resolveRetry(ctx context.Context, start *Start) error {
 	}
 	if start.Retries == "" {
 		var err error
-		if start.Retries, err = t.agent.lastTurn(ctx); err != nil {
+		if start.Retries, err = t.agent.lastTurnOf(ctx, t.Session()); err != nil {
 			return err
 		}
 	}
@@ -52,8 +52,13 @@ func (t *Turn) resolveRetry(ctx context.Context, start *Start) error {
 
 // lastTurn is the last turn of the session used last. [transcript.ErrNoTurn].
 func (a *Agent) lastTurn(ctx context.Context) (transcript.TurnID, error) {
-	id, ok := a.NewestSession()
-	if !ok {
+	id, _ := a.NewestSession()
+	return a.lastTurnOf(ctx, id)
+}
+
+// lastTurnOf is the last turn of a session; of "", which is none, [transcript.ErrNoTurn].
+func (a *Agent) lastTurnOf(ctx context.Context, id transcript.SessionID) (transcript.TurnID, error) {
+	if id == "" {
 		return "", transcript.ErrNoTurn
 	}
 	s, err := a.Open(ctx, id)

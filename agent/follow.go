@@ -246,6 +246,7 @@ func (s *Session) settleLocked(ctx context.Context) error {
 	if s.past, err = readPast(ctx, s.agent.o.Store, s.ID(), s.hub.seq()); err != nil {
 		return err
 	}
+	s.agent.remember(s.ID(), s.past.turn)
 	s.dirty = false
 	return nil
 }

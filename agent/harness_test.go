@@ -16,6 +16,7 @@ import (
 	"fermata/agent/model/chat"
 	"fermata/agent/permit"
 	"fermata/tools"
+	"fermata/tools/watch"
 	"fermata/tools/workspace"
 	"fermata/transcript"
 )
@@ -135,7 +136,8 @@ type world struct {
 	s     *Session
 	sub   *Subscription
 
-	ask func(ctx context.Context, q Question) (Reply, error)
+	ask    func(ctx context.Context, q Question) (Reply, error)
+	editor workspace.Overlay // nil: there is none
 }
 
 func (w *world) Permission(ctx context.Context, q Question) (Reply, error) {
@@ -145,7 +147,7 @@ func (w *world) Permission(ctx context.Context, q Question) (Reply, error) {
 	return w.ask(ctx, q)
 }
 
-func (w *world) Overlay(string) workspace.Overlay { return nil }
+func (w *world) Overlay(string) workspace.Overlay { return w.editor }
 
 func newWorld(t *testing.T, catalogue []tools.Tool, scripts ...func(*reply)) *world {
 	t.Helper()
@@ -159,7 +161,7 @@ func newWorld(t *testing.T, catalogue []tools.Tool, scripts ...func(*reply)) *wo
 		t.Fatal(err)
 	}
 	w.agent = New(Options{
-		Store: w.store, Client: w, Tools: catalogue, Settle: 200 * time.Millisecond, Retry: Retry{Tries: 1},
+		Store: w.store, Client: w, Tools: catalogue, Watcher: watch.New(nil), Settle: 200 * time.Millisecond, Retry: Retry{Tries: 1},
 		Models: func(string) (Model, error) {
 			return Model{Provider: provider, ProviderName: "test", Name: "scripted"}, nil
 		},
@@ -261,6 +263,31 @@ func deltaEndsWith(suffix string) func(Event) bool {
 			all.WriteString(ev.Delta.Text)
 		}
 		return strings.HasSuffix(all.String(), suffix)
+	}
+}
+
+// journalled waits until the text of all deltas so far is in the journal.
+func (w *world) journalled(text string) {
+	w.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.After(20 * time.Second); ; {
+		_, said, err := w.store.News(w.t.Context(), w.s.ID(), transcript.Place{Seq: w.s.hub.seq()})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var all strings.Builder
+		for _, d := range said {
+			all.WriteString(d.Text)
+		}
+		if all.String() == text {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			w.t.Fatalf("%q is not in the journal", text)
+		}
 	}
 }
 

@@ -20,6 +20,9 @@ type past struct {
 	shown   bool                  // something that the turn said is in the model input
 	checks  checksSaid            // about it
 	late    []*transcript.ToolSettled
+
+	reverting *transcript.RevertStarted // without an end yet
+	moves     []revertMove              // of reverts since the turn
 }
 
 func (p *past) add(b transcript.Body) {
@@ -47,6 +50,10 @@ func (p *past) add(b transcript.Body) {
 		if b.Late {
 			p.late = append(p.late, b)
 		}
+	case *transcript.RevertStarted:
+		p.reverting = b
+	case *transcript.RevertEnded:
+		p.reverted(b)
 	case *transcript.TurnEnded:
 		p.ended = b
 	}
@@ -129,6 +136,7 @@ func (p *past) notice(redirects transcript.TurnID) string {
 	case p.ended.Outcome == transcript.TurnAbandoned:
 		lines = append(lines, "[The last turn was cut off when fermata itself ended. What you were saying then is not shown here.]")
 	}
+	lines = append(lines, p.revertLines()...)
 	for _, r := range p.late {
 		lines = append(lines, lateLine(r))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"fermata/agent/permit"
 	"fermata/tools"
+	"fermata/tools/workspace"
 	"fermata/transcript"
 )
 
@@ -29,8 +30,10 @@ func (r *recorder) tool(name string, readOnly bool, meet *sync.WaitGroup) tools.
 	return tools.Tool{
 		Name: name, Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: readOnly,
 		Summary: func(json.RawMessage) string { return name },
-		Check:   func(json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
-		Ask:     func(json.RawMessage) permit.Call { return permit.Call{Tool: name, ReadOnly: readOnly} },
+		Check:   func(*workspace.Workspace, json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
+		Ask: func(*workspace.Workspace, json.RawMessage) permit.Call {
+			return permit.Call{Tool: name, ReadOnly: readOnly}
+		},
 		Run: func(_ context.Context, _ tools.Env, args json.RawMessage) tools.Result {
 			r.note("begin %s", name)
 			if meet != nil {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,7 +18,7 @@ const quoteBound = 1 << 20
 
 // fill checks a prompt and puts the text into file ranges that came without it, as the user sees it: from the open
 // buffer, else from the disk. The result is a copy.
-func (s *Session) fill(prompt []transcript.PromptPart) ([]transcript.PromptPart, error) {
+func (s *Session) fill(ctx context.Context, prompt []transcript.PromptPart) ([]transcript.PromptPart, error) {
 	out := append([]transcript.PromptPart(nil), prompt...)
 	said := false
 	for i := range out {
@@ -54,6 +55,13 @@ func (s *Session) fill(prompt []transcript.PromptPart) ([]transcript.PromptPart,
 	}
 	if !said {
 		return nil, fmt.Errorf("%w: it says nothing", ErrBadPrompt)
+	}
+	for i := range out {
+		if out[i].Type != "text" {
+			if err := s.quote(ctx, &out[i]); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }

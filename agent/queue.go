@@ -141,7 +141,7 @@ func (m *Message) fill(ctx context.Context, prompt []transcript.PromptPart) ([]t
 	if err != nil {
 		return nil, err
 	}
-	return s.fill(prompt)
+	return s.fill(ctx, prompt)
 }
 
 // wait gives the message to the turn that it stands behind, and waits until that has recorded it.

@@ -15,7 +15,8 @@ type registry struct {
 	mu       sync.Mutex
 	turns    []*Turn // reserved or running, oldest first
 	sessions map[transcript.SessionID]*Session
-	newest   transcript.SessionID // the session used last
+	newest   transcript.SessionID                       // the session used last
+	last     map[transcript.SessionID]transcript.TurnID // of the sessions that were used
 	closed   bool
 	cause    error         // of the closing
 	gone     chan struct{} // closed with it
@@ -41,10 +42,34 @@ func (a *Agent) ReserveRedirect(stop transcript.TurnID) *Turn {
 	defer a.state.mu.Unlock()
 	prev := a.find(stop)
 	if prev == nil {
-		return a.reserve(&Turn{redirect: true, redirects: stop})
+		return a.reserve(&Turn{session: a.home(stop), redirect: true, redirects: stop})
 	}
 	prev.Stop(ErrStopped)
 	return a.reserve(&Turn{session: prev.session, redirect: true, redirects: prev.id, prev: prev})
+}
+
+// home is the session of a turn that has ended, as far as it can be told without the disk: of a session's last turn it can. ""
+// is the turn that [Agent.ReserveRedirect] and [Agent.ReserveRetry] take then. It is called with the lock held.
+//
+// Invariant: a message or a start that comes behind a redirect or a retry of a session's last turn finds it (S2)
+// (TestAMessageRightBehindARedirectWaitsBehindIt).
+func (a *Agent) home(id transcript.TurnID) transcript.SessionID {
+	if id == "" {
+		return a.state.newest
+	}
+	for s, last := range a.state.last {
+		if last == id {
+			return s
+		}
+	}
+	return ""
+}
+
+// remember notes the last turn of a session.
+func (a *Agent) remember(s transcript.SessionID, id transcript.TurnID) {
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	a.state.last[s] = id
 }
 
 // reserve is called with the lock held.

@@ -77,7 +77,7 @@ func SendAgain(ctx context.Context, store *transcript.Store, models func(string)
 // follow sends the request and takes what comes.
 func (r *Resent) follow(ctx context.Context, p model.Provider, req model.Request, tell func(model.Delta)) {
 	begin := time.Now()
-	var said []*spoken
+	var said transcript.Spoken
 	r.Err = &model.Error{Class: model.Truncated, Message: "the provider's stream ended without saying so"}
 	for d, err := range p.Stream(ctx, req) {
 		if err != nil {
@@ -95,7 +95,9 @@ func (r *Resent) follow(ctx context.Context, p model.Provider, req model.Request
 			if r.FirstDelta == 0 {
 				r.FirstDelta = max(1, time.Since(begin))
 			}
-			said = speak(said, d)
+			said.Say(partOf[d.Kind], d.Text)
+		case model.PartExtra:
+			said.Carry(d.Part, d.Type, d.Extra)
 		}
 		tell(d)
 	}
@@ -112,19 +114,8 @@ func (r *Resent) follow(ctx context.Context, p model.Provider, req model.Request
 			r.Status = e.Status
 		}
 	}
-	for _, p := range said {
-		r.Parts = append(r.Parts, transcript.Part{Type: p.part, Text: p.text.String()})
-	}
+	r.Parts = said.Parts()
 }
 
-func speak(said []*spoken, d model.Delta) []*spoken {
-	part := transcript.PartText
-	if d.Kind == model.Reasoning {
-		part = transcript.PartReasoning
-	}
-	if n := len(said); n == 0 || said[n-1].part != part {
-		said = append(said, &spoken{part: part})
-	}
-	said[len(said)-1].text.WriteString(d.Text)
-	return said
-}
+// partOf is the type of part that a delta of text belongs to.
+var partOf = map[model.DeltaKind]transcript.PartType{model.Text: transcript.PartText, model.Reasoning: transcript.PartReasoning}

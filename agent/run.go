@@ -45,6 +45,7 @@ func (r *run) told(entries []transcript.Entry) {
 			r.spoke, r.answered = true, judged{b, e.Seq}
 		}
 	}
+	r.s.known.told(entries)
 	r.s.hub.publishEntries(entries)
 }
 
@@ -68,16 +69,22 @@ const causeMaxSteps = "max_steps"
 // run goes step by step until the session waits for the user again. Invariant: a turn whose turn.started was told ends
 // with exactly one turn.ended (invariant 2). Tests: TestEveryEndingEndsTheTurnOnce.
 func (r *run) run(ctx context.Context, start Start) (Report, error) {
+	r.offer(ctx)
 	notice, err := r.s.notice(ctx, start.Redirects)
 	if err != nil {
 		return Report{}, err
 	}
+	changed, line, err := r.s.news(ctx, r.stopping)
+	if err != nil {
+		return Report{}, err
+	}
+	notice = joinLines(notice, line)
 	if start.Retries != "" {
 		notice = retryNotice(notice)
 	}
 	started := &transcript.TurnStarted{
 		Turn: r.id, ClientID: start.ClientID, Prompt: start.Prompt, Notice: notice,
-		Redirects: start.Redirects, Retries: start.Retries, Queued: start.messages, Anchor: start.Anchor,
+		Redirects: start.Redirects, Retries: start.Retries, Queued: start.messages, Anchor: start.Anchor, Changed: changed,
 	}
 	r.fresh = start.queued
 	err = r.steps(ctx, started)

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fermata/agent/model"
@@ -39,14 +41,17 @@ type Session struct {
 	currentClientID string          // its start's ClientID
 	clientIDs       map[string]bool // of the messages recorded by this process
 	grants          permit.Grants
-	past            past // what the next notice tells
-	stale           bool // results came late while a turn ran: past is to be read again
-	dirty           bool // the log could not be written: repair it before the next turn
+	mode            permit.Mode // set by [Session.SetMode]; "" is the configured one
+	past            past        // what the next notice tells
+	stale           bool        // results came late while a turn ran: past is to be read again
+	dirty           bool        // the log could not be written: repair it before the next turn
 	elsewhere       elsewhere
 	space           *workspace.Workspace
 	spaceErr        error
 	frames          map[frameKey]frame
-	late            sync.WaitGroup // tools that outlived their deadline (S7)
+	more            atomic.Pointer[[]tools.Tool] // what the source offers besides the agent's tools
+	known           *known                       // what the model has read
+	late            sync.WaitGroup               // tools that outlived their deadline (S7)
 }
 
 type frameKey struct{ dialect, model string }
@@ -69,7 +74,7 @@ func New(o Options) *Agent {
 	if o.Log == nil {
 		o.Log = discard
 	}
-	return &Agent{o: o, state: registry{sessions: map[transcript.SessionID]*Session{}, gone: make(chan struct{})}}
+	return &Agent{o: o, state: registry{sessions: map[transcript.SessionID]*Session{}, last: map[transcript.SessionID]transcript.TurnID{}, gone: make(chan struct{})}}
 }
 
 // Close stops every turn with a cause and waits until all have ended; after that no turn begins. When ctx ends first its
@@ -94,12 +99,21 @@ func (a *Agent) Close(ctx context.Context, cause error) error {
 		select {
 		case <-t.done:
 		case <-ctx.Done():
+			if a.o.More != nil {
+				a.o.More.Close()
+			}
 			return context.Cause(ctx)
 		}
+	}
+	if a.o.More != nil {
+		a.o.More.Close() // late results are waited for no more
 	}
 	var errs []error
 	for _, s := range sessions {
 		errs = append(errs, s.close(ctx))
+	}
+	if a.o.Watcher != nil {
+		errs = append(errs, a.o.Watcher.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -160,7 +174,7 @@ func (a *Agent) adopt(log *transcript.Log) *Session {
 	if s := a.state.sessions[id]; s != nil {
 		return s
 	}
-	s := &Session{agent: a, opened: log.Opened(), log: log, frames: map[frameKey]frame{}, dirty: true}
+	s := &Session{agent: a, opened: log.Opened(), log: log, frames: map[frameKey]frame{}, dirty: true, known: newKnown(a.o.Store, log.Session(), a.o.Watcher)}
 	s.hub.session, s.hub.told = id, log.Seq()
 	s.hub.load = func(after, upTo int64) ([]transcript.Entry, error) {
 		return a.o.Store.Entries(context.Background(), id, after, int(upTo-after))
@@ -260,6 +274,7 @@ func (s *Session) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	s.known.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.space == nil {
@@ -273,7 +288,7 @@ func (s *Session) tools() []tools.Tool {
 	if s.opened.Workspace == "" {
 		return nil
 	}
-	return s.agent.o.Tools
+	return slices.Concat(s.agent.o.Tools, s.offered())
 }
 
 //go:embed instructions.md

@@ -12,10 +12,31 @@ import (
 	"fermata/transcript"
 )
 
-// quiet checks, between two happenings, that the agent waits for what the course says can come next, and for nothing else.
-func (sim *simulation) quiet() {
-	c := sim.c
-	var want, got []string
+// quiet checks, between two happenings, that the agent waits for what a course says can come next, and for nothing else. Of
+// several that the rules allow it finds the one that has come, and goes on with that.
+func (sim *simulation) quiet(courses []*course) {
+	waits := sim.waits()
+	if len(courses) == 1 {
+		if sim.c = courses[0]; !slices.Equal(sim.c.waits(), waits) {
+			sim.fail("the agent waits for %q, and should wait for %q", waits, sim.c.waits())
+		}
+		return
+	}
+	came := sim.folded()
+	var may []string
+	for _, c := range courses {
+		if slices.Equal(c.waits(), waits) && slices.Equal(c.log(), came) {
+			sim.c = c
+			return
+		}
+		may = append(may, fmt.Sprintf("%s\nwaiting for %q", strings.Join(c.log(), "\n"), c.waits()))
+	}
+	sim.c = courses[0]
+	sim.fail("there came\n%s\nwaiting for %q\nand there may have come\n%s", strings.Join(came, "\n"), waits, strings.Join(may, "\nor\n"))
+}
+
+// waits is what the agent should wait for.
+func (c *course) waits() (want []string) {
 	if c.phase == phaseStream {
 		want = append(want, "the model")
 	}
@@ -32,6 +53,11 @@ func (sim *simulation) quiet() {
 			}
 		}
 	}
+	slices.Sort(want)
+	return want
+}
+
+func (sim *simulation) waits() (got []string) {
 	for _, d := range append(slices.Clone(sim.past), sim.d) {
 		d.mu.Lock()
 		if d.dead {
@@ -53,11 +79,8 @@ func (sim *simulation) quiet() {
 		d.problems = nil
 		d.mu.Unlock()
 	}
-	slices.Sort(want)
 	slices.Sort(got)
-	if !slices.Equal(want, got) {
-		sim.fail("the agent waits for %q, and should wait for %q", got, want)
-	}
+	return got
 }
 
 // check judges the log, what was told and what was sent, when the last turn has ended.
@@ -69,6 +92,7 @@ func (sim *simulation) check() {
 		return
 	}
 	sim.checkTurns(log)
+	sim.checkMessages(log)
 	sim.checkTold(log)
 	sim.checkSaid(log)
 	sim.checkAdmissions(log)
@@ -86,12 +110,7 @@ func (sim *simulation) check() {
 
 // checkTurns: seq is gapless, every turn ends once, and as the course says (invariant 2).
 func (sim *simulation) checkTurns(log []transcript.Entry) {
-	number := map[transcript.TurnID]int{}
-	for i, t := range sim.turns {
-		number[t.t.ID()] = i + 1
-	}
 	var open transcript.TurnID
-	var ends []string
 	for i, e := range log {
 		if e.Seq != int64(i+1) {
 			sim.fail("invariant 2: entry %d has seq %d", i+1, e.Seq)
@@ -99,22 +118,57 @@ func (sim *simulation) checkTurns(log []transcript.Entry) {
 		switch b := e.Body.(type) {
 		case *transcript.TurnStarted:
 			if open != "" {
-				sim.fail("invariant 2: turn %d starts within turn %d", number[b.Turn], number[open])
+				sim.fail("invariant 2: turn %s starts within turn %s", b.Turn, open)
 			}
 			open = b.Turn
 		case *transcript.TurnEnded:
 			if open != b.Turn {
-				sim.fail("invariant 2: turn %d ends and is not open", number[b.Turn])
+				sim.fail("invariant 2: turn %s ends and is not open", b.Turn)
 			}
 			open = ""
-			ends = append(ends, fmt.Sprint(number[b.Turn], " ", b.Outcome))
 		}
 	}
 	if open != "" {
-		sim.fail("invariant 2: turn %d has no end", number[open])
+		sim.fail("invariant 2: turn %s has no end", open)
 	}
-	if !slices.Equal(ends, sim.c.ends) {
+	if ends := sim.ends(log); !slices.Equal(ends, sim.c.ends) {
 		sim.fail("the turns ended %q, and should have ended %q", ends, sim.c.ends)
+	}
+}
+
+// checkMessages: each message that was acknowledged is in the log and has come to one end (S10), and who was to get it back has it.
+func (sim *simulation) checkMessages(log []transcript.Entry) {
+	if got := fates(log); !slices.Equal(got, sim.c.fates) {
+		sim.fail("S10: the messages came to %q, and should have come to %q", got, sim.c.fates)
+	}
+	queued := map[transcript.MessageID]bool{}
+	var open transcript.TurnID
+	for _, e := range log {
+		switch b := e.Body.(type) {
+		case *transcript.TurnStarted:
+			open = b.Turn
+		case *transcript.MessageQueued:
+			queued[b.Message] = true
+		case *transcript.MessageReturned:
+			i := slices.IndexFunc(sim.turns, func(t *simTurn) bool { return t.id == open })
+			if t := sim.turns[i]; t.done && !slices.ContainsFunc(t.rep.Returned, func(r Returned) bool { return r.Message == b.Message }) {
+				sim.fail("S10: turn %d does not hand message %s back that it has returned", i+1, b.Message)
+			}
+			for _, x := range sim.stops {
+				if x.done && x.rep.Turn == open && !slices.ContainsFunc(x.rep.Returned, func(r Returned) bool { return r.Message == b.Message }) {
+					sim.fail("S10: the stop of turn %d does not hand message %s back", i+1, b.Message)
+				}
+			}
+		}
+	}
+	for i, x := range sim.sent {
+		switch {
+		case !x.done:
+		case x.err != nil:
+			sim.fail("message %d: %v", i+1, x.err)
+		case !queued[x.r.Message]:
+			sim.fail("message %d was acknowledged as %s and is not in the log", i+1, x.r.State)
+		}
 	}
 }
 
@@ -174,21 +228,55 @@ func (sim *simulation) checkSaid(log []transcript.Entry) {
 	}
 }
 
-// checkAdmissions: each answer is decided about once, right behind it: complete and stopped ones are admitted (P5).
+// checkAdmissions: each answer is decided about once, complete and stopped ones without checks and all broken ones right behind
+// it (P5), and a broken one that the user has kept once more (F4). What has checks has a verdict of each (K3).
 func (sim *simulation) checkAdmissions(log []transcript.Entry) {
+	decided := map[int64]int{}
+	verdicts := map[int64]int{}
+	answers := map[int64]*transcript.Answer{}
+	keeps := 0
 	for i, e := range log {
 		switch b := e.Body.(type) {
 		case *transcript.Answer:
+			answers[e.Seq] = b
+			if sim.order.checks && b.State != transcript.Broken {
+				continue
+			}
 			next, ok := log[min(i+1, len(log)-1)].Body.(*transcript.Admission)
 			if !ok || next.Answer != e.Seq || next.Admitted != (b.State != transcript.Broken) || next.By != "rule" {
 				sim.fail("P5: behind the %s answer %d comes %+v", b.State, e.Seq, next)
 			}
+		case *transcript.Verdict:
+			verdicts[b.Answer]++
 		case *transcript.Admission:
-			if b.Answer != e.Seq-1 {
+			a := answers[b.Answer]
+			if b.By == "user" {
+				if keeps++; !b.Admitted || a.State != transcript.Broken {
+					sim.fail("F4: a %s answer was kept", a.State)
+				}
+				continue
+			}
+			if decided[b.Answer]++; decided[b.Answer] > 1 {
 				sim.fail("P5: answer %d is decided about a second time", b.Answer)
+			}
+			if b.By == "checks" && b.Admitted && verdicts[b.Answer] != len(b.Checks) {
+				sim.fail("K1: answer %d is admitted with %d of %d verdicts", b.Answer, verdicts[b.Answer], len(b.Checks))
+			}
+			if b.By == "checks" && !b.Admitted && verdicts[b.Answer] != len(b.Checks) && !sim.cutShort() {
+				sim.fail("K3: answer %d has %d of %d verdicts", b.Answer, verdicts[b.Answer], len(b.Checks))
 			}
 		}
 	}
+	if len(decided) != len(answers) || keeps != sim.c.keeps {
+		sim.fail("P5: %d of %d answers are decided about; %d were kept, and should have been %d", len(decided), len(answers), keeps, sim.c.keeps)
+	}
+}
+
+// cutShort reports whether something happened that may cut checks short.
+func (sim *simulation) cutShort() bool {
+	return slices.ContainsFunc(sim.order.happenings, func(h happening) bool {
+		return h == hapGone || strings.Contains(string(h), atOnce)
+	})
 }
 
 // checkReports: start and stop are told the same, and what the log has (S1).
@@ -203,7 +291,7 @@ func (sim *simulation) checkReports(log []transcript.Entry) {
 		if !t.done {
 			continue // its process was killed
 		}
-		switch e := ended[t.t.ID()]; {
+		switch e := ended[t.id]; {
 		case t.err != nil:
 			sim.fail("turn %d: %v", i+1, t.err)
 		case e == nil || e.Outcome != t.rep.Outcome || e.Cause != t.rep.Cause || e.Silent != t.rep.Silent || !reflect.DeepEqual(e.Kept, t.rep.Kept):
@@ -211,16 +299,31 @@ func (sim *simulation) checkReports(log []transcript.Entry) {
 		}
 	}
 	for _, x := range sim.stops {
+		i := slices.IndexFunc(sim.turns, func(t *simTurn) bool { return t.id == x.rep.Turn })
 		switch {
 		case !x.done:
 		case x.err != nil:
 			sim.fail("S1: a stop was answered with %v", x.err)
-		case x.turn.done && !reflect.DeepEqual(x.rep, x.turn.rep):
-			sim.fail("S1: the stop was answered %+v, the start %+v", x.rep, x.turn.rep)
+		case i < 0:
+			sim.fail("S1: a stop was answered with another turn, %s", x.rep.Turn)
+		case sim.turns[i].done && !sameReport(x.rep, sim.turns[i].rep):
+			sim.fail("S1: the stop was answered %+v, the start %+v", x.rep, sim.turns[i].rep)
 		case x.rep.Outcome == "":
 			sim.fail("S1: the stop was answered without an outcome")
 		}
 	}
+}
+
+// sameReport compares the report to a stop with that to the start. What a redirect has taken over of the turn before, its start
+// alone is told when it has ended.
+func sameReport(stop, start Report) bool {
+	for _, r := range stop.Returned {
+		if !slices.ContainsFunc(start.Returned, func(s Returned) bool { return reflect.DeepEqual(r, s) }) {
+			return false
+		}
+	}
+	stop.Returned = start.Returned
+	return reflect.DeepEqual(stop, start)
 }
 
 // checkRequest: what was sent is what the log has the hash of, and what is shown is that (P3; of the requests before the last

@@ -6,46 +6,11 @@ import (
 	"strings"
 )
 
-// happening is one thing that can come next in a simulated turn, in the words of the files in testdata/orders.
-type happening string
-
-const (
-	hapEarly     happening = "stop before the start" // right behind the reservation (S2); first or never
-	hapDelta     happening = "delta"
-	hapReasoning happening = "reasoning" // its end is what comes next
-	hapBlank     happening = "blank"     // a delta of white space (S6)
-	hapDone      happening = "answer ends"
-	hapCallsRW   happening = "answer ends with calls read, write"
-	hapCallsWR   happening = "answer ends with calls write, read"
-	hapCallsRR   happening = "answer ends with calls read, read2"
-	hapAllow     happening = "allow"
-	hapDeny      happening = "deny"
-	hapRead      happening = "read returns"
-	hapRead2     happening = "read2 returns"
-	hapWrite     happening = "write returns"
-	hapDeadline  happening = "deadline passes"
-	hapLate      happening = "late result" // of the call that has been out for longest
-	hapStop      happening = "stop"
-	hapRedirect  happening = "redirect"
-	hapError     happening = "provider error"
-	hapTruncated happening = "stream truncated"
-	hapBackOff   happening = "back-off passes"
-	hapGone      happening = "client gone"
-	hapKill      happening = "kill and reopen"
-	hapNext      happening = "next message"
-)
-
-// ordered are the happenings of which every order is tried; allHappenings also those that random orders are made of.
-var (
-	ordered = []happening{hapEarly, hapDelta, hapReasoning, hapDone, hapCallsRW, hapCallsWR, hapAllow, hapDeny, hapRead, hapWrite,
-		hapDeadline, hapLate, hapStop, hapRedirect, hapError, hapTruncated, hapBackOff, hapGone, hapKill}
-	allHappenings = append(slices.Clone(ordered), hapBlank, hapCallsRR, hapRead2, hapNext)
-)
-
 // course is what must come of an order by semantics.md: a second, plain telling of the turn that shares no code with it.
 // It holds one session with its turns, numbered from 1 in the order in which they were asked for.
 type course struct {
-	tries int // Retry.Tries
+	tries  int  // Retry.Tries
+	checks bool // answers have checks: one rejects what is flawed, one passes all, one on edits fails
 
 	phase    phase
 	turn     int // the newest that began
@@ -61,6 +26,12 @@ type course struct {
 	spoke           bool // an answer of the turn is in the log
 	shown           bool // and in the next input
 	last            string
+	broke           string    // the answer that broke off last, as said says it; "" when there is nothing to keep
+	kept            bool      // it was
+	edited          bool      // the turn has changed a file, or was about to
+	withheld        bool      // by a check: the last answer
+	still           bool      // no call is started: the turn sees a stop first
+	cut             bool      // checks are cut short
 	outlived        []simCall // past their deadline, in the order of their calls
 	gone            bool      // the client; the next turn is another one's
 	by              string    // who stopped the turn: "the user" or "the client"; the first one counts
@@ -72,6 +43,13 @@ type course struct {
 	messages        []string // of the next input, as said does it
 	ends            []string // of the turns in the log: number and outcome
 	attempts        []string // texts that no later input may hold
+	answers         []string // states of those in the log
+	asks            int      // what the user said
+	asked           int      // messages sent
+	queue           []int    // those that wait behind the turn
+	unseen          int      // the one of them that the turn has not looked at: a stop came with it
+	fates           []string // of those in the log, the first first
+	keeps           int
 }
 
 type phase int
@@ -89,6 +67,9 @@ type reservation struct {
 	turn    int
 	stopped bool
 	by      string
+	ask     string
+	message int   // not 0: a turn that the message starts, and no redirect
+	queue   []int // behind it; not in the log before it has begun
 }
 
 // stopTurn says in receipts why a call has no result (S8).
@@ -114,26 +95,41 @@ type simCall struct {
 	output   string
 }
 
-func newCourse(tries int, early bool) *course {
-	c := &course{tries: tries, reserved: 1, early: early}
+func newCourse(tries int, checks, early bool) *course {
+	c := &course{tries: tries, checks: checks, reserved: 1, early: early}
 	by := ""
 	if early {
 		by = "the user"
 	}
-	c.begin(1, by, false)
+	c.begin(1, by, false, c.ask())
 	return c
 }
+
+// ask is the next thing that the user says.
+func (c *course) ask() string {
+	c.asks++
+	return askText(c.asks)
+}
+
+func askText(n int) string { return fmt.Sprintf("Ask %d.", n) }
 
 func (c *course) clone() *course {
 	d := *c
 	d.waiting, d.calls, d.outlived = slices.Clone(c.waiting), slices.Clone(c.calls), slices.Clone(c.outlived)
 	d.late, d.messages, d.ends = slices.Clone(c.late), slices.Clone(c.messages), slices.Clone(c.ends)
-	d.attempts = slices.Clone(c.attempts)
+	d.answers = slices.Clone(c.answers)
+	d.attempts, d.queue, d.fates = slices.Clone(c.attempts), slices.Clone(c.queue), slices.Clone(c.fates)
+	for i := range d.waiting {
+		d.waiting[i].queue = slices.Clone(d.waiting[i].queue)
+	}
 	return &d
 }
 
 // can reports whether h can come next.
 func (c *course) can(h happening) bool {
+	if a, b, ok := h.both(); ok {
+		return c.can(a) && c.can(b)
+	}
 	switch h {
 	case hapDelta:
 		return c.phase == phaseStream && c.deltas < 2
@@ -162,6 +158,14 @@ func (c *course) can(h happening) bool {
 		return !c.gone && c.phase != phaseIdle
 	case hapKill:
 		return true
+	case hapMessage:
+		return (!c.gone || c.phase == phaseIdle) && c.asked < 3 && len(c.waiting) < 3
+	case hapRetry:
+		return c.phase == phaseIdle && c.outcome != "completed"
+	case hapKeep:
+		return c.phase == phaseIdle && c.last == "broken" && c.broke != "" && !c.kept
+	case hapFlawed:
+		return c.checks && c.phase == phaseStream && !c.flawed()
 	}
 	return false
 }
@@ -184,7 +188,14 @@ func (c *course) deltaText() string {
 }
 func (c *course) reasoningText() string { return fmt.Sprintf("r%d.%d.%d ü ", c.turn, c.step, c.try) }
 
-const blankText = " \n\t"
+const (
+	blankText = " \n\t"
+	flaw      = "FLAW"
+)
+
+func (c *course) flawedText() string { return fmt.Sprintf("%s %d.%d.%d ", flaw, c.turn, c.step, c.try) }
+
+func (c *course) flawed() bool { return strings.Contains(c.text, flaw) }
 
 // do lets h happen. It can.
 func (c *course) do(h happening) {
@@ -199,8 +210,7 @@ func (c *course) do(h happening) {
 		c.text += blankText
 		c.blank = true
 	case hapDone:
-		c.answer("complete")
-		c.end("completed")
+		c.finish()
 	case hapCallsRW:
 		c.call("read", "write")
 	case hapCallsWR:
@@ -209,6 +219,7 @@ func (c *course) do(h happening) {
 		c.call("read", "read2")
 	case hapAllow:
 		c.find("write", callAsked).state = callRunning
+		c.edited = true
 	case hapDeny:
 		c.settle(c.find("write", callAsked), "[not run: permission denied: the user did not allow it.]")
 		c.dispatch()
@@ -231,16 +242,25 @@ func (c *course) do(h happening) {
 	case hapStop:
 		c.stop()
 	case hapRedirect, hapNext:
-		c.reserved++
-		c.stops = 0
-		c.gone = false
+		n := c.reserve()
 		if c.phase == phaseIdle {
-			c.begin(c.reserved, "", h == hapRedirect)
+			c.begin(n, "", h == hapRedirect, c.ask())
 			return
 		}
 		c.halt()
-		c.waiting = append(c.waiting, reservation{turn: c.reserved})
+		c.waiting = append(c.waiting, reservation{turn: n, ask: c.ask()})
 		c.stopRunning("the user")
+	case hapMessage:
+		c.message()
+	case hapRetry:
+		c.begin(c.reserve(), "", false, "")
+	case hapKeep:
+		c.say("%s", c.broke)
+		c.kept, c.shown = true, true
+		c.keeps++
+		c.attempts = c.attempts[:len(c.attempts)-2]
+	case hapFlawed:
+		c.text += c.flawedText()
 	case hapError:
 		c.broken()
 		c.end("failed")
@@ -265,14 +285,25 @@ func (c *course) do(h happening) {
 	}
 }
 
-// begin starts turn n. by is who stopped it before it began, "" for nobody.
-func (c *course) begin(n int, by string, redirects bool) {
-	text := fmt.Sprintf("Ask %d.", n)
-	if notice := c.notice(redirects); notice != "" {
-		text = notice + "\n\n" + text
+func (c *course) reserve() int {
+	c.reserved++
+	c.stops, c.gone = 0, false
+	return c.reserved
+}
+
+// begin starts turn n, with what the user says, or, "", with the notice alone, to go on with the request above. by is who
+// stopped it before it began, "" for nobody.
+func (c *course) begin(n int, by string, redirects bool, ask string) {
+	notice := c.notice(redirects)
+	if ask == "" {
+		c.say("user %q", strings.TrimLeft(notice+"\n[The user asks you to go on with the request above.]", "\n"))
+	} else if notice != "" {
+		c.say("user %q", notice+"\n\n"+ask)
+	} else {
+		c.say("user %q", ask)
 	}
-	c.say("user %q", text)
 	c.turn, c.late, c.spoke, c.shown, c.last, c.by = n, nil, false, false, "", ""
+	c.broke, c.kept, c.edited, c.withheld = "", false, false, false
 	c.step, c.try = 1, 1
 	c.stream()
 	if by != "" {
@@ -289,65 +320,13 @@ func (c *course) stream() {
 	c.phase, c.deltas, c.reasons, c.blank, c.text, c.reasoning = phaseStream, 0, 0, false, "", ""
 }
 
-// notice is S11, D3, D6 and S7's last sentence.
-func (c *course) notice(redirects bool) string {
-	if !c.ended {
-		return ""
-	}
-	var lines []string
-	add := func(s string) { lines = append(lines, "["+s+"]") }
-	cut := c.last == "stopped"
-	switch {
-	case redirects && cut && c.by == "the user":
-		add("The user stopped you. Treat the answer above as a first attempt and revise it as follows.")
-	case redirects && c.silent && c.outcome == "stopped" && c.by == "the user":
-		add("The user stopped you before you had said anything. What follows replaces the request above.")
-	case redirects && !c.shown: // nothing above is to be revised
-		add("The user redirects you: what follows says what to do instead.")
-	case redirects:
-		add("The user redirects you. Treat what you did above as a first attempt and revise it as follows.")
-	case c.outcome == "stopped" && cut:
-		add(c.stopYou() + " your answer above where it ends.")
-	case c.outcome == "stopped" && c.silent:
-		add(c.stopYou() + " you before you had said anything.")
-	case c.outcome == "stopped":
-		add(c.stopYou() + " you at this point.")
-	case c.outcome == "failed" && c.last == "broken":
-		add("Your last answer broke off by an error and is not shown here.")
-	case c.outcome == "failed":
-		add("The last turn ended with an error before you had answered.")
-	case c.outcome == "abandoned":
-		add("The last turn was cut off when fermata itself ended. What you were saying then is not shown here.")
-	}
-	return strings.Join(append(lines, c.late...), "\n")
-}
-
-// answer records what was said in the step; nothing but white space is nothing (S6), unless the answer is complete.
-func (c *course) answer(state string, calls ...string) {
-	nothing := strings.TrimSpace(c.text+c.reasoning) == ""
-	if nothing && state != "complete" {
-		return
-	}
-	c.spoke, c.last = true, state
-	if state == "broken" {
-		c.attempts = append(c.attempts, c.text, c.reasoning)
-		return
-	}
-	c.shown = true
-	line := fmt.Sprintf("assistant %q", c.text)
-	if c.reasoning != "" {
-		line += fmt.Sprintf(" reasoning %q", c.reasoning)
-	}
-	if len(calls) > 0 {
-		line += " calls " + strings.Join(calls, ", ")
-	}
-	c.say("%s", line)
-}
-
 func (c *course) broken() { c.answer("broken") }
 
 func (c *course) call(names ...string) {
-	c.answer("complete", names...)
+	if !c.answer("complete", names...) {
+		c.end("failed")
+		return
+	}
 	c.calls = nil
 	for i, name := range names {
 		c.calls = append(c.calls, simCall{id: fmt.Sprint("c", i+1), name: name, key: fmt.Sprintf("%d.%d.%s", c.turn, c.step, name)})
@@ -358,7 +337,7 @@ func (c *course) call(names ...string) {
 
 // dispatch starts what can start; when all have settled the turn goes on, or ends if it was stopped.
 func (c *course) dispatch() {
-	if c.phase == phaseTools {
+	if c.phase == phaseTools && !c.still {
 		for i := range c.calls {
 			k := &c.calls[i]
 			if k.state == callSettled || k.state == callRunning && k.name != "write" {
@@ -378,6 +357,9 @@ func (c *course) dispatch() {
 			return
 		}
 	}
+	if c.still {
+		return
+	}
 	stopped := c.phase == phaseSettle
 	for _, k := range c.calls {
 		c.say("tool %s %q", k.id, k.output)
@@ -387,6 +369,11 @@ func (c *course) dispatch() {
 		return
 	}
 	c.step, c.try = c.step+1, 1
+	for _, m := range c.queue {
+		c.say("user %q", messageText(m))
+		c.fate(m, "delivered")
+	}
+	c.queue = nil
 	c.stream()
 }
 
@@ -448,24 +435,43 @@ func (c *course) end(outcome string) {
 	c.phase, c.ended, c.outcome = phaseIdle, true, outcome
 	c.silent = !c.spoke && (outcome == "stopped" || outcome == "abandoned")
 	c.ends = append(c.ends, fmt.Sprint(c.turn, " ", outcome))
+	if outcome == "completed" && len(c.queue) > 0 {
+		c.follow()
+		return
+	}
+	c.giveBack(outcome)
 	if len(c.waiting) > 0 {
 		w := c.waiting[0]
 		c.waiting = slices.Clone(c.waiting[1:])
-		c.begin(w.turn, w.by, true)
+		ask := w.ask
+		if w.message != 0 {
+			ask = messageText(w.message)
+			c.fate(w.message, "started")
+		}
+		c.queue = w.queue
+		c.begin(w.turn, w.by, w.message == 0, ask)
 	}
 }
 
 // kill is C1 to C3.
 func (c *course) kill() {
-	c.waiting, c.outlived, c.gone = nil, nil, false
+	c.waiting, c.outlived, c.gone = nil, nil, false // with them what waits behind them, which nobody was told is in the log
 	c.stops = 0
 	switch c.phase {
 	case phaseIdle:
 		return
+	case phaseSettle:
+		c.queue = slices.DeleteFunc(c.queue, func(m int) bool { return m == c.unseen }) // nor was anybody told of that one
+	}
+	switch c.phase {
 	case phaseStream:
 		if c.text+c.reasoning != "" {
 			c.spoke, c.last = true, "broken"
+			c.answers = append(c.answers, "broken")
 			c.attempts = append(c.attempts, c.text, c.reasoning)
+			if c.broke = ""; strings.TrimSpace(c.text+c.reasoning) != "" {
+				c.broke = c.line()
+			}
 		}
 	case phaseTools, phaseSettle:
 		for i := range c.calls {

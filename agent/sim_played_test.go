@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 
@@ -27,13 +29,24 @@ var simDialect = sync.OnceValue(func() model.Dialect {
 	return p.Dialect()
 })
 
+// model is the one there is; for a turn of a process that is dead there is none: it does not begin.
+func (d *simDaemon) model(string) (Model, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dead {
+		return Model{}, model.ErrNoModel
+	}
+	return Model{Provider: d, ProviderName: "played", Name: "m"}, nil
+}
+
 func (d *simDaemon) Dialect() model.Dialect { return simDialect() }
 func (d *simDaemon) Route() string          { return "played http://model.test/v1" }
 
 // Stream takes a request as a network would, and then says what the order says.
 func (d *simDaemon) Stream(ctx context.Context, r model.Request) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		st := &simStream{feed: make(chan received)}
+		st := &simStream{feed: make(chan received), over: make(chan struct{})}
+		defer close(st.over)
 		if err := d.take(r); err != nil {
 			d.problem("%v", err)
 		}
@@ -84,7 +97,8 @@ func (d *simDaemon) take(r model.Request) error {
 }
 
 func (d *simDaemon) Permission(ctx context.Context, _ Question) (Reply, error) {
-	ask := make(chan Reply)
+	ask := &simQuestion{reply: make(chan Reply), over: make(chan struct{})}
+	defer close(ask.over)
 	d.mu.Lock()
 	d.ask = ask
 	d.mu.Unlock()
@@ -94,7 +108,7 @@ func (d *simDaemon) Permission(ctx context.Context, _ Question) (Reply, error) {
 		d.ask = nil
 	}()
 	select {
-	case r := <-ask:
+	case r := <-ask.reply:
 		return r, nil
 	case <-ctx.Done():
 		return Reply{}, context.Cause(ctx)
@@ -107,8 +121,10 @@ func (d *simDaemon) tool(name string, readOnly bool) tools.Tool {
 	return tools.Tool{
 		Name: name, Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: readOnly,
 		Summary: func(json.RawMessage) string { return name },
-		Check:   func(json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
-		Ask:     func(json.RawMessage) permit.Call { return permit.Call{Tool: name, ReadOnly: readOnly} },
+		Check:   func(*workspace.Workspace, json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
+		Ask: func(*workspace.Workspace, json.RawMessage) permit.Call {
+			return permit.Call{Tool: name, ReadOnly: readOnly}
+		},
 		Run: func(ctx context.Context, env tools.Env, args json.RawMessage) tools.Result {
 			return d.run(ctx, env, name, readOnly, args)
 		},
@@ -126,7 +142,9 @@ func (d *simDaemon) run(ctx context.Context, env tools.Env, name string, readOnl
 		if !env.Permit.Allows(permit.Call{Tool: name}) {
 			d.problem("%s runs without a permit", a.Key)
 		}
-		if err := env.Intent(ctx, tools.Change{Path: path, After: []byte(a.Key)}); err != nil {
+		if err := env.Intent(ctx, tools.Change{Path: path, After: []byte(a.Key)}); errors.Is(err, ErrStopped) {
+			return tools.Result{State: tools.Stopped, Output: name + " so far"} // a stop came first: nothing is changed any more
+		} else if err != nil {
 			d.problem("intent of %s: %v", a.Key, err)
 		}
 	}
@@ -142,10 +160,13 @@ func (d *simDaemon) run(ctx context.Context, env tools.Env, name string, readOnl
 	delete(d.running, a.Key)
 	dead := d.dead
 	d.mu.Unlock()
+	if dead {
+		runtime.Goexit()
+	}
 	if ctx.Err() != nil {
 		return tools.Result{State: tools.Stopped, Output: name + " so far"}
 	}
-	if !readOnly && !dead {
+	if !readOnly {
 		if err := os.WriteFile(filepath.Join(d.s.Workspace(), path), []byte(a.Key), 0o600); err != nil {
 			d.problem("%v", err)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +26,20 @@ const (
 // are played: they wait until the order says what they do. It runs in a synctest bubble; everything is quiet between two
 // happenings.
 type simulation struct {
-	t     testing.TB
-	store *transcript.Store
-	root  string
-	id    transcript.SessionID
-	c     *course
-	tries int
+	t      testing.TB
+	stores []*transcript.Store // of one database; the first is the process that runs now
+	root   string
+	id     transcript.SessionID
+	c      *course
+	order  order
+
+	atOnce bool // another happening comes with this one: what is fed may find nobody listening
+	asks   int  // what the user said
+	asked  int  // messages sent
+	sent   []*simMessage
+
+	stream   *simStream // as it was before what comes now
+	question *simQuestion
 
 	d     *simDaemon
 	past  []*simDaemon // dead or closed, oldest first
@@ -51,7 +57,6 @@ type simDaemon struct {
 	sub    *Subscription
 	dead   bool // killed
 	closed bool // its client is gone
-	copied bool // its store is a copy of its own
 	done   sync.WaitGroup
 
 	mu       sync.Mutex
@@ -60,7 +65,7 @@ type simDaemon struct {
 	bodies   map[transcript.RequestID][]byte
 	order    []transcript.RequestID
 	stream   *simStream
-	ask      chan Reply
+	ask      *simQuestion
 	running  map[string]*simTool
 	problems []error
 }
@@ -74,7 +79,7 @@ type simSaid struct {
 }
 
 type simTurn struct {
-	t    *Turn
+	id   transcript.TurnID
 	done bool
 	rep  Report
 	err  error
@@ -82,17 +87,37 @@ type simTurn struct {
 }
 
 type simStop struct {
-	turn *simTurn
 	done bool
 	rep  Report
 	err  error
 }
 
-type simStream struct{ feed chan received }
+// simMessage is one that was sent into the queue.
+type simMessage struct {
+	done bool
+	r    Receipt
+	err  error
+}
+
+type simStream struct {
+	feed chan received
+	over chan struct{} // nobody listens any more
+}
+
+type simQuestion struct {
+	reply chan Reply
+	over  chan struct{}
+}
 
 type simTool struct {
 	ret chan struct{}
 	ctx context.Context
+}
+
+func (d *simDaemon) isDead() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.dead
 }
 
 func (d *simDaemon) problem(format string, args ...any) {
@@ -107,9 +132,9 @@ func (d *simDaemon) problem(format string, args ...any) {
 func (sim *simulation) daemon(store *transcript.Store, id transcript.SessionID) *simDaemon {
 	d := &simDaemon{sim: sim, store: store, bodies: map[transcript.RequestID][]byte{}, running: map[string]*simTool{}}
 	d.agent = New(Options{
-		Store: store, Client: d, Settle: simSettle, Retry: Retry{Tries: sim.tries, Base: simBackOff},
+		Store: store, Client: d, Settle: simSettle, Retry: Retry{Tries: sim.order.tries, Base: simBackOff}, Checks: sim.order.definitions(),
 		Tools:  []tools.Tool{d.tool("read", true), d.tool("read2", true), d.tool("write", false)},
-		Models: func(string) (Model, error) { return Model{Provider: d, ProviderName: "played", Name: "m"}, nil },
+		Models: d.model,
 	})
 	ctx := context.Background()
 	var err error
@@ -134,40 +159,102 @@ func (sim *simulation) fail(format string, args ...any) {
 }
 
 // start runs a turn; its report is noted when it comes.
-func (sim *simulation) start(t *Turn, n int) *simTurn {
-	st := &simTurn{t: t}
-	sim.turns = append(sim.turns, st)
+func (sim *simulation) start(t *Turn, what Start) {
+	sim.discover()
 	d := sim.d
 	d.done.Go(func() { // ends with the turn
-		rep, err := t.Run(context.Background(), say(fmt.Sprintf("Ask %d.", n)))
+		if _, err := t.Run(context.Background(), what); err != nil && !d.isDead() {
+			d.problem("a turn does not run: %v", err)
+		}
+	})
+}
+
+// ask is a start with the next thing that the user says.
+func (sim *simulation) ask() Start {
+	sim.asks++
+	return say(askText(sim.asks))
+}
+
+// discover finds the turns that were reserved since it was last called, also those that messages start.
+func (sim *simulation) discover() {
+	d := sim.d
+	for _, t := range d.agent.Running() {
+		if slices.ContainsFunc(sim.turns, func(st *simTurn) bool { return st.id == t.ID() }) {
+			continue
+		}
+		st := &simTurn{id: t.ID()}
+		sim.turns = append(sim.turns, st)
+		d.done.Go(func() { // ends with the turn
+			<-t.Done()
+			rep, err := t.Report()
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if !d.dead {
+				st.done, st.rep, st.err = true, rep, err
+			}
+		})
+	}
+}
+
+// message sends one into the queue; it has its place when message returns.
+func (sim *simulation) message() {
+	sim.asked++
+	x := &simMessage{}
+	sim.sent = append(sim.sent, x)
+	m, d, text := sim.d.agent.ReserveMessage(sim.id), sim.d, messageText(sim.asked)
+	sim.discover()
+	d.done.Go(func() { // ends when the message is in the log, at the latest with the turn
+		r, err := m.Send(context.Background(), say(text))
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if !d.dead {
-			st.done, st.rep, st.err = true, rep, err
+			x.done, x.r, x.err = true, r, err
 		}
 	})
-	return st
 }
 
 func (sim *simulation) feed(d model.Delta, err error) {
-	sim.d.mu.Lock()
-	st := sim.d.stream
-	sim.d.mu.Unlock()
-	if st == nil {
+	st := sim.stream
+	switch {
+	case st != nil && sim.atOnce:
+		sim.d.done.Go(func() { // ends at the latest with the stream
+			select {
+			case st.feed <- received{d: d, err: err}:
+			case <-st.over:
+			}
+		})
+	case sim.atOnce:
+	case st == nil:
 		sim.fail("the model is not being listened to")
-		return
-	}
-	select {
-	case st.feed <- received{d: d, err: err}:
 	default:
-		sim.fail("the model's stream is not being read")
+		select {
+		case st.feed <- received{d: d, err: err}:
+		default:
+			sim.fail("the model's stream is not being read")
+		}
 	}
 }
 
 // make lets h happen; the course has not moved yet.
 func (sim *simulation) make(h happening) {
+	a, b, two := h.both() // without another one a is h
+	sim.serve(a)
+	sim.serve(b)
+	sim.d.mu.Lock()
+	sim.stream, sim.question = sim.d.stream, sim.d.ask
+	sim.d.mu.Unlock()
+	if sim.atOnce = two; two {
+		sim.deliver(a)
+		sim.deliver(b)
+	} else {
+		sim.deliver(h)
+	}
+	synctest.Wait()
+	sim.discover()
+}
+
+func (sim *simulation) deliver(h happening) {
 	c := sim.c
-	sim.serve(h)
 	switch h {
 	case hapDelta:
 		sim.feed(model.Delta{Kind: model.Text, Text: c.deltaText()}, nil)
@@ -203,9 +290,19 @@ func (sim *simulation) make(h happening) {
 	case hapStop:
 		sim.stop()
 	case hapRedirect:
-		sim.start(sim.d.agent.ReserveRedirect(""), c.reserved+1)
+		sim.start(sim.d.agent.ReserveRedirect(""), sim.ask())
 	case hapNext:
-		sim.start(sim.d.agent.Reserve(sim.id), c.reserved+1)
+		sim.start(sim.d.agent.Reserve(sim.id), sim.ask())
+	case hapMessage:
+		sim.message()
+	case hapRetry:
+		sim.start(sim.d.agent.ReserveRetry(""), Start{})
+	case hapKeep:
+		if _, err := sim.d.agent.Keep(context.Background(), ""); err != nil {
+			sim.fail("keep: %v", err)
+		}
+	case hapFlawed:
+		sim.feed(model.Delta{Kind: model.Text, Text: c.flawedText()}, nil)
 	case hapGone:
 		d := sim.d
 		d.closed = true
@@ -217,15 +314,13 @@ func (sim *simulation) make(h happening) {
 	case hapKill:
 		sim.kill()
 	}
-	synctest.Wait()
 }
 
 // serve starts another daemon where the client of the last one is gone and h needs one.
 func (sim *simulation) serve(h happening) {
-	if sim.d.closed && (h == hapStop || h == hapRedirect || h == hapNext) {
+	if sim.d.closed && slices.Contains([]happening{hapStop, hapRedirect, hapNext, hapMessage, hapRetry, hapKeep}, h) {
 		sim.past = append(sim.past, sim.d)
 		sim.d = sim.daemon(sim.d.store, sim.id)
-		sim.d.copied, sim.past[len(sim.past)-1].copied = sim.past[len(sim.past)-1].copied, false
 	}
 }
 
@@ -247,14 +342,18 @@ func (sim *simulation) answer(calls ...string) model.Delta {
 }
 
 func (sim *simulation) reply(r Reply) {
-	sim.d.mu.Lock()
-	ask := sim.d.ask
-	sim.d.mu.Unlock()
-	if ask == nil {
+	ask := sim.question
+	switch {
+	case ask != nil:
+		sim.d.done.Go(func() { // ends at the latest when the question is withdrawn
+			select {
+			case ask.reply <- r:
+			case <-ask.over:
+			}
+		})
+	case !sim.atOnce:
 		sim.fail("nobody is asked for permission")
-		return
 	}
-	ask <- r
 }
 
 // back lets a tool come back, of whichever daemon it is.
@@ -271,19 +370,22 @@ func (sim *simulation) back(key string) {
 	sim.fail("%s does not run", key)
 }
 
-// stop asks for the newest turn to be stopped, with no argument at all while one runs (S1).
+// stop asks for the newest turn to be stopped, with no argument at all while one runs (S1). It is stopped when stop returns.
 func (sim *simulation) stop() {
-	i := len(sim.turns) - 1
-	for sim.turns[i].lost {
-		i--
-	}
-	x := &simStop{turn: sim.turns[i]}
+	x := &simStop{}
 	sim.stops = append(sim.stops, x)
-	id := transcript.TurnID("")
-	if sim.c.phase == phaseIdle {
-		id = x.turn.t.ID()
-	}
 	d := sim.d
+	id := transcript.TurnID("")
+	if t, ok := d.agent.Turn(""); ok {
+		t.Stop(ErrStopped)
+		id = t.ID()
+	} else {
+		i := len(sim.turns) - 1
+		for sim.turns[i].lost {
+			i--
+		}
+		id = sim.turns[i].id
+	}
 	d.done.Go(func() { // ends with the turn
 		rep, err := d.agent.Stop(context.Background(), id, ErrStopped)
 		d.mu.Lock()
@@ -294,37 +396,29 @@ func (sim *simulation) stop() {
 	})
 }
 
-// kill goes on with a copy of the database as it is now, as the next process finds it, and throws the daemon away.
+// kill ends the daemon at once, and another one goes on with what it has left behind. The dead one writes nothing more: its
+// tools and its client do not come back, and what its turn would write is refused, for the other process has taken its lease
+// over (C4).
 func (sim *simulation) kill() {
-	path := filepath.Join(sim.t.TempDir(), "fermata.db")
-	for _, end := range []string{"", "-wal"} {
-		b, err := os.ReadFile(sim.d.store.Path() + end)
-		if err == nil {
-			err = os.WriteFile(path+end, b, 0o600)
-		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			sim.t.Fatal(err)
-		}
-	}
-	sim.past = append(sim.past, sim.d)
-	for _, d := range sim.past {
+	dead := append(slices.Clone(sim.past), sim.d)
+	for _, d := range dead {
 		d.mu.Lock()
 		d.dead = true
 		d.mu.Unlock()
+		d.sub.Close()
+	}
+	sim.stores = append(slices.Clone(sim.stores[1:]), sim.stores[0])
+	next := sim.daemon(sim.stores[0], sim.id)
+	for _, d := range dead {
 		sim.discard(d)
+		d.done.Wait()
 	}
-	synctest.Wait()
-	store, err := transcript.Open(path, transcript.Options{})
-	if err != nil {
-		sim.t.Fatal(err)
-	}
+	sim.past, sim.d = dead, next
 	for _, t := range sim.turns {
-		if _, err := store.Turn(context.Background(), t.t.ID()); errors.Is(err, transcript.ErrNoTurn) {
+		if _, err := sim.stores[0].Turn(context.Background(), t.id); errors.Is(err, transcript.ErrNoTurn) {
 			t.lost = true
 		}
 	}
-	sim.d = sim.daemon(store, sim.id)
-	sim.d.copied = true
 }
 
 // discard ends what still runs in a daemon.

@@ -3,12 +3,14 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 
 	"fermata/agent/permit"
 	"fermata/tools"
+	"fermata/tools/workspace"
 	"fermata/transcript"
 )
 
@@ -153,28 +155,48 @@ func asJSON(t *testing.T, v any) string {
 	return string(b)
 }
 
-// guards S3: nothing that follows from a stop is told before the stop itself
+// guards S3: nothing that follows from a stop is told before the stop itself. So the turn must not see it before it is told.
 func TestStoppingIsToldFirst(t *testing.T) {
-	for range 50 {
-		w := newWorld(t, tools.All(), func(r *reply) { r.call("c1", "run", `{"command":"touch ran"}`); r.done() })
-		asked := make(chan struct{})
-		w.ask = func(ctx context.Context, q Question) (Reply, error) {
-			close(asked)
-			<-ctx.Done()
-			return Reply{}, nil
+	w := newWorld(t, tools.All(), func(r *reply) { r.call("c1", "run", `{"command":"touch ran"}`); r.done() })
+	asked := make(chan struct{})
+	w.ask = func(ctx context.Context, q Question) (Reply, error) {
+		close(asked)
+		<-ctx.Done()
+		return Reply{}, nil
+	}
+	turn, out := w.start(say("Do it."))
+	<-asked
+	w.s.hub.mu.Lock() // whoever has something to tell waits here
+	go turn.Stop(ErrStopped)
+	untilWaiting(t, "(*Turn).Stop(", "(*hub).publish(")
+	if turn.stopping() {
+		t.Error("the turn sees that it is stopped, and nobody was told yet")
+	}
+	w.s.hub.mu.Unlock()
+	<-out
+	told := false
+	w.until(func(ev Event) bool {
+		told = told || ev.Stopping != nil
+		if is[*transcript.ToolSettled](ev) && !told {
+			t.Error("the receipt was told before the stop")
 		}
-		turn, out := w.start(say("Do it."))
-		<-asked
-		turn.Stop(ErrStopped)
-		<-out
-		told := false
-		w.until(func(ev Event) bool {
-			told = told || ev.Stopping != nil
-			if is[*transcript.ToolSettled](ev) && !told {
-				t.Error("the receipt was told before the stop")
+		return is[*transcript.TurnEnded](ev)
+	})
+}
+
+// untilWaiting returns when a goroutine waits for a mutex within the functions named.
+func untilWaiting(t *testing.T, within ...string) {
+	t.Helper()
+	for all := make([]byte, 1<<20); t.Context().Err() == nil; runtime.Gosched() {
+		for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+			waits := strings.Contains(stack, "[sync.Mutex.Lock")
+			for _, f := range within {
+				waits = waits && strings.Contains(stack, f)
 			}
-			return is[*transcript.TurnEnded](ev)
-		})
+			if waits {
+				return
+			}
+		}
 	}
 }
 
@@ -232,8 +254,10 @@ func TestAResultThatComesTooLateIsToldOnce(t *testing.T) {
 	stubborn := tools.Tool{
 		Name: "stubborn", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true,
 		Summary: func(json.RawMessage) string { return "stubborn" },
-		Check:   func(json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
-		Ask:     func(json.RawMessage) permit.Call { return permit.Call{Tool: "stubborn", ReadOnly: true} },
+		Check:   func(*workspace.Workspace, json.RawMessage) (tools.Result, bool) { return tools.Result{}, true },
+		Ask: func(*workspace.Workspace, json.RawMessage) permit.Call {
+			return permit.Call{Tool: "stubborn", ReadOnly: true}
+		},
 		Run: func(ctx context.Context, _ tools.Env, _ json.RawMessage) tools.Result {
 			<-release
 			return tools.Result{State: tools.Done, Output: "42 after all"}

@@ -23,18 +23,12 @@ type stream struct {
 	first   time.Duration // until the first delta
 
 	hold   bool                          // clients are sent it only when its checks have passed it
-	parts  []spoken                      // what clients were sent, or will be, in order
+	spoken transcript.Spoken             // what clients were sent, or will be, in order
 	shown  map[transcript.PartType]int64 // how many bytes of each type that is
 	deltas chan received
 	held   *received // read from deltas, but not joined to the delta before
 	cancel context.CancelCauseFunc
 	closed chan struct{} // the reading goroutine has ended
-}
-
-// spoken is a part of the answer as it grows.
-type spoken struct {
-	part transcript.PartType
-	text strings.Builder
 }
 
 type received struct {
@@ -94,6 +88,8 @@ func (st *stream) follow(ctx context.Context) (answer *transcript.Answer, ended 
 			err = st.say(transcript.PartText, rec.d.Text)
 		case rec.d.Kind == model.Reasoning:
 			err = st.say(transcript.PartReasoning, rec.d.Text)
+		case rec.d.Kind == model.PartExtra:
+			err = st.carry(rec.d)
 		}
 		if err != nil {
 			return nil, true, nil, st.unrecorded(ctx, err)
@@ -173,13 +169,20 @@ func (st *stream) say(part transcript.PartType, text string) error {
 	if err := st.s.log.Journal(st.request, st.id, st.step, part, text); err != nil {
 		return err
 	}
-	if n := len(st.parts); n == 0 || st.parts[n-1].part != part {
-		st.parts = append(st.parts, spoken{part: part})
-	}
-	st.parts[len(st.parts)-1].text.WriteString(text)
+	st.spoken.Say(part, text)
 	if !st.hold {
 		st.tell(part, text)
 	}
+	return nil
+}
+
+// carry makes durable what goes back with a part, at once, so that neither a stop nor a kill costs it (T3). Nobody is told: it
+// is nothing that could be shown.
+func (st *stream) carry(d model.Delta) error {
+	if err := st.s.log.JournalExtra(st.request, d.Part, d.Type, d.Extra); err != nil {
+		return err
+	}
+	st.spoken.Carry(d.Part, d.Type, d.Extra)
 	return nil
 }
 
@@ -196,9 +199,9 @@ func (st *stream) holdBack() (release func(show bool)) {
 	}
 	st.s.hub.hold(st.s.log.Seq())
 	return func(show bool) {
-		for i := range st.parts {
-			if show {
-				st.tell(st.parts[i].part, st.parts[i].text.String())
+		for _, p := range st.spoken.Parts() {
+			if show && p.Text != "" {
+				st.tell(p.Type, p.Text)
 			}
 		}
 		st.s.hub.release()
@@ -207,17 +210,13 @@ func (st *stream) holdBack() (release func(show bool)) {
 
 // said is the answer as clients were sent it; nil when that is nothing but white space (S6).
 func (st *stream) said(state transcript.AnswerState, cause string) *transcript.Answer {
-	a := &transcript.Answer{Turn: st.id, Step: st.step, Request: st.request, State: state, Cause: cause}
-	blank := true
-	for i := range st.parts {
-		text := st.parts[i].text.String()
-		blank = blank && strings.TrimSpace(text) == ""
-		a.Parts = append(a.Parts, transcript.Part{Type: st.parts[i].part, Text: text})
+	a := &transcript.Answer{Turn: st.id, Step: st.step, Request: st.request, State: state, Cause: cause, Parts: st.spoken.Parts()}
+	for _, p := range a.Parts {
+		if strings.TrimSpace(p.Text) != "" {
+			return a
+		}
 	}
-	if blank {
-		return nil
-	}
-	return a
+	return nil
 }
 
 func (st *stream) requestEnded(outcome string) transcript.RequestEnded {
@@ -318,8 +317,10 @@ func (st *stream) complete(ctx context.Context, end model.Delta) (*transcript.An
 		(shown.Text() != answer.Text() || shown.Reasoning() != answer.Reasoning()) {
 		// P1: what the user saw is what counts, whatever a dialect makes of it in the end.
 		st.agent.o.Log.Error("the dialect's answer differs from its deltas", "request", st.request)
-		for _, c := range answer.Calls() {
-			shown.Parts = append(shown.Parts, transcript.Part{Type: transcript.PartCall, Call: &c})
+		for _, p := range answer.Parts {
+			if p.Type == transcript.PartCall {
+				shown.Parts = append(shown.Parts, p)
+			}
 		}
 		shown.Finish = end.Finish
 		answer = shown

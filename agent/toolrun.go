@@ -35,6 +35,11 @@ type call struct {
 	permit  permit.Permit
 	started time.Time
 	state   callState
+	touched []touch // known files that it changed without saying which; once it has come back
+
+	rewritten []rewritten       // likewise: what it did to files, as far as that was seen
+	changes   []transcript.Body // the entries of that, or why they cannot be recorded
+	unsaid    error
 }
 
 type callState int
@@ -140,23 +145,26 @@ func (c *calls) unknownTool(k *call) *transcript.ToolSettled {
 // decide asks the policy about a call: it starts, settles as denied, or the user is asked. A call whose arguments no tool
 // can run is not asked about.
 func (c *calls) decide(ctx context.Context, k *call) error {
-	if bad, ok := k.tool.Check(json.RawMessage(k.Args)); !ok {
+	w, _ := c.s.workspace() // without one the tool fails, and says why
+	if bad, ok := k.tool.Check(w, json.RawMessage(k.Args)); !ok {
 		t, err := c.settledOf(k, bad, 0)
 		if err != nil {
 			return err
 		}
 		return c.settle(ctx, k, t)
 	}
-	question := k.tool.Ask(json.RawMessage(k.Args))
-	c.s.mu.Lock()
-	decision := c.agent.o.Policy.Decide(question, c.s.grants)
-	c.s.mu.Unlock()
+	question := k.tool.Ask(w, json.RawMessage(k.Args))
+	decision := c.s.permits(question)
 	if decision.Verdict != permit.Ask {
 		return c.decided(ctx, k, decision)
 	}
 	k.state, c.asking = callAsked, k
-	q := Question{Session: c.s.ID(), Turn: c.id, Step: c.step, Call: question, CallID: k.ID}
+	q := Question{Session: c.s.ID(), Turn: c.id, Step: c.step, Call: question, CallID: k.ID, Why: decision.Why, Narrow: decision.Narrow}
 	go func() { // ends with the answer, at the latest when a stop cancels c.ctx
+		if question.Command != "" {
+			q.Sandbox = c.agent.o.Sandbox.Says(c.s.Workspace())
+		}
+		q.Diff = c.preview(c.ctx, k)
 		reply, err := c.agent.o.Client.Permission(c.ctx, q)
 		c.send(func() error {
 			c.asking = nil
@@ -166,11 +174,7 @@ func (c *calls) decide(ctx context.Context, k *call) error {
 			if err != nil {
 				reply = Reply{Answer: permit.DenyCall, Why: err.Error()}
 			}
-			c.s.mu.Lock()
-			decision, grants := c.agent.o.Policy.Resolve(question, c.s.grants, reply.Answer, reply.Why)
-			c.s.grants = grants
-			c.s.mu.Unlock()
-			return c.decided(ctx, k, decision)
+			return c.decided(ctx, k, c.s.answered(question, reply))
 		})
 	}()
 	return nil
@@ -207,9 +211,20 @@ func (c *calls) start(ctx context.Context, k *call) error {
 	c.running++
 	c.s.late.Go(func() { // ends when the tool comes back; a stop cancels c.ctx, and Session.close waits for it
 		result := c.execute(k)
+		k.changes, k.unsaid = c.commandChanges(ctx, k)
 		millis := time.Since(k.started).Milliseconds()
-		if !c.send(func() error { return c.came(ctx, k, result, millis) }) {
-			c.cameLate(ctx, k, result, millis)
+		recorded := make(chan struct{})
+		if !c.send(func() error { defer close(recorded); return c.came(ctx, k, result, millis) }) {
+			if result.State != tools.Unknown { // that it is known already
+				c.cameLate(ctx, k, result, millis)
+			}
+			close(recorded)
+		}
+		if result.Later != nil {
+			<-recorded
+			if late, ok := <-result.Later; ok {
+				c.cameLate(ctx, k, late, time.Since(k.started).Milliseconds())
+			}
 		}
 	})
 	return nil
@@ -223,20 +238,36 @@ func (c *calls) execute(k *call) (result tools.Result) {
 			result = tools.Result{State: tools.Failed, Output: fmt.Sprintf("internal error in %s; nothing more is known", k.Name)}
 		}
 	}()
-	w, err := c.s.workspace()
+	env, err := c.env(k)
 	if err != nil {
 		return tools.Result{State: tools.Failed, Output: "the workspace cannot be opened: " + err.Error()}
 	}
-	env := tools.Env{
+	if args := json.RawMessage(k.Args); !k.tool.ReadOnly && len(k.tool.Ask(env.Workspace, args).Paths) == 0 {
+		again := c.s.known.watchCommand(env.Workspace) // it does not say which files it changes
+		snap := c.s.snapshot(c.ctx, env.Workspace)
+		defer func() { k.touched, k.rewritten = again(), snap.rewritten() }()
+	}
+	return k.tool.Run(c.ctx, env, json.RawMessage(k.Args))
+}
+
+// env is what a tool's run is given.
+func (c *calls) env(k *call) (tools.Env, error) {
+	w, err := c.s.workspace()
+	if err != nil {
+		return tools.Env{}, err
+	}
+	return tools.Env{
 		Workspace: w,
 		Permit:    k.permit,
+		MayRead:   c.s.mayRead(w, k.Name),
+		Memory:    c.s.known,
 		Secrets:   c.agent.o.Secrets,
+		Sandbox:   c.agent.o.Sandbox,
 		Intent:    func(ctx context.Context, change tools.Change) error { return c.intent(ctx, k, change) },
 		Progress: func(text string) {
 			c.s.hub.publish(Event{Output: &Output{Turn: c.id, Step: c.step, Call: k.ID, Text: text}})
 		},
-	}
-	return k.tool.Run(c.ctx, env, json.RawMessage(k.Args))
+	}, nil
 }
 
 // intent records what a tool is about to do to a file, in the turn's goroutine (C3). After a stop nothing more is begun.
@@ -281,8 +312,13 @@ func (c *calls) settledOf(k *call, result tools.Result, millis int64) (*transcri
 		Turn: c.id, Step: c.step, Call: k.ID, Name: k.Name, State: transcript.ToolState(result.State),
 		Output: strings.ToValidUTF8(result.Output, "\uFFFD"), Exit: result.Exit, Millis: millis,
 	}
-	if t.State == transcript.ToolStopped {
+	if t.State == transcript.ToolStopped || t.State == transcript.ToolUnknown && c.stopping() {
 		t.Cause = c.stoppedBecause()
+	}
+	t.Touched = touched(k.touched)
+	var err error
+	if t.Seen, err = c.s.seen(context.WithoutCancel(c.ctx), result.Seen); err != nil {
+		return t, err
 	}
 	if result.Full != nil {
 		sum, err := c.s.log.PutBlob(context.WithoutCancel(c.ctx), result.Full)
@@ -301,11 +337,15 @@ func (c *calls) came(ctx context.Context, k *call, result tools.Result, millis i
 	if err != nil {
 		return err
 	}
-	return c.settle(ctx, k, t)
+	if k.unsaid != nil {
+		return k.unsaid
+	}
+	return c.settle(ctx, k, t, k.changes...)
 }
 
-func (c *calls) settle(ctx context.Context, k *call, t *transcript.ToolSettled) error {
-	entries, err := c.s.log.Append(ctx, t)
+// settle records a result, and before it in the same transaction what only came out with it.
+func (c *calls) settle(ctx context.Context, k *call, t *transcript.ToolSettled, before ...transcript.Body) error {
+	entries, err := c.s.log.Append(ctx, append(before, t)...)
 	if err != nil {
 		return err
 	}
@@ -383,7 +423,10 @@ func (c *calls) cameLate(ctx context.Context, k *call, result tools.Result, mill
 	t, err := c.settledOf(k, result, millis)
 	t.Late = true
 	if err == nil {
-		err = c.s.appendLate(ctx, t)
+		err = k.unsaid
+	}
+	if err == nil {
+		err = c.s.appendLate(ctx, t, k.changes...)
 	}
 	if err != nil {
 		c.agent.o.Log.Warn("a late result could not be recorded", "call", k.ID, "err", err)
@@ -391,10 +434,10 @@ func (c *calls) cameLate(ctx context.Context, k *call, result tools.Result, mill
 }
 
 // appendLate records a late result (S7): the next notice tells it, once.
-func (s *Session) appendLate(ctx context.Context, t *transcript.ToolSettled) error {
+func (s *Session) appendLate(ctx context.Context, t *transcript.ToolSettled, before ...transcript.Body) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	entries, err := s.log.Append(ctx, t)
+	entries, err := s.log.Append(ctx, append(before, t)...)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (t *Turn) run(ctx context.Context, start Start) (Report, error) {
 		return Report{}, err
 	}
 	if !t.retry {
-		start.Prompt, err = s.fill(start.Prompt)
+		start.Prompt, err = s.fill(ctx, start.Prompt)
 	}
 	if err != nil {
 		return Report{}, err
@@ -224,8 +224,8 @@ func (t *Turn) resolve(ctx context.Context, start *Start) error {
 		return nil
 	}
 	if t.redirects == "" {
-		id, ok := t.agent.NewestSession()
-		if !ok {
+		id := t.Session()
+		if id == "" {
 			return transcript.ErrNoTurn
 		}
 		s, err := t.agent.Open(ctx, id)
@@ -298,6 +298,7 @@ func (s *Session) begin(ctx context.Context, t *Turn, clientID string) (joined t
 		return "", err
 	}
 	s.current, s.currentClientID = t, clientID
+	s.agent.remember(s.ID(), t.id)
 	t.mu.Lock()
 	t.shown = s
 	t.mu.Unlock()

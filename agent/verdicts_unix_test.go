@@ -303,31 +303,6 @@ func TestAHeldAnswerIsShownWhenItHasPassedAndNotBefore(t *testing.T) {
 	}
 }
 
-// journalled waits until the text of all deltas so far is in the journal.
-func (w *world) journalled(text string) {
-	w.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for limit := time.After(20 * time.Second); ; {
-		_, said, err := w.store.News(w.t.Context(), w.s.ID(), transcript.Place{Seq: w.s.hub.seq()})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		var all strings.Builder
-		for _, d := range said {
-			all.WriteString(d.Text)
-		}
-		if all.String() == text {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-limit:
-			w.t.Fatalf("%q is not in the journal", text)
-		}
-	}
-}
-
 // heard is what a subscription tells up to the end of the turn: the kinds in order, deltas that follow each other once, and
 // the text of the deltas.
 func heard(t *testing.T, sub *Subscription) (order, text string) {

@@ -55,6 +55,8 @@ var named = []struct {
 	{agent.ErrNothingToKeep, wire.CodeNotPossible, wire.KindNothingToKeep, ""},
 	{transcript.ErrNoAnswer, wire.CodeNotPossible, wire.KindNothingToCheck, ""},
 	{agent.ErrNoCheck, wire.CodeNotPossible, wire.KindNoCheck, "add a [[check]] to the config file"},
+	{agent.ErrNoChanges, wire.CodeNotPossible, wire.KindNoChanges, ""},
+	{agent.ErrNoRevert, wire.CodeNotFound, wire.KindUnknownRevert, "the replies to fermata/turn/revert name them"},
 	{agent.ErrNothingRuns, wire.CodeNothingRuns, wire.KindNothingRuns, ""},
 	{model.ErrNoModel, wire.CodeNotFound, wire.KindUnknownModel, "name a model of the config file"},
 	{transcript.ErrLeased, wire.CodeInUse, wire.KindInUse, "another fermata runs a turn in this session; wait for its end"},
@@ -80,6 +82,7 @@ var badParams = []struct {
 }{
 	{agent.ErrBadPrompt, "prompt"},
 	{transcript.ErrBadCursor, "cursor"},
+	{agent.ErrBadPath, "paths"},
 }
 
 // Error is the error of a response: the only place where errors become wire codes. An error that is a [jsonrpc2.Error]

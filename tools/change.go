@@ -5,8 +5,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
-
-	"github.com/rogpeppe/go-internal/diff"
+	"unicode/utf8"
 
 	"fermata/tools/workspace"
 )
@@ -21,10 +20,20 @@ const (
 // file is touched (C3). Tested by TestIntentComesBeforeTheChange.
 func change(ctx context.Context, env Env, tool string, old workspace.File, after []byte) Result {
 	name := workspace.Show(old.Path)
+	if bad, ok := current(ctx, env, tool, old); !ok {
+		return bad
+	}
 	if err := env.Workspace.CheckWrite(old); err != nil {
 		return failf("%s: %v", tool, err)
 	}
 	c := Change{Path: old.Path, Before: old.Content, After: after, Buffer: old.Buffer}
+	if env.preview != nil {
+		env.preview(c)
+		return done("")
+	}
+	if !env.Permit.Covers(old.Path) { // a link has changed since the decision
+		return failf("%s: permission denied: it was given for another file than %s", tool, name)
+	}
 	if err := env.Intent(ctx, c); err != nil {
 		if ctx.Err() != nil {
 			return Result{State: Stopped, Output: "stopped before " + name + " was changed"}
@@ -56,37 +65,51 @@ func describeChange(old workspace.File, after []byte) string {
 	if !old.Exists() {
 		return fmt.Sprintf("created %s (%s)%s", name, plural(countLines(after), "line"), where)
 	}
+	if old.Links > 1 {
+		where += fmt.Sprintf(" (on disk it had %d names, hard links: this one now has a content of its own, the others keep the old)", old.Links)
+	}
 	if len(old.Content) > diffInput || len(after) > diffInput {
 		return fmt.Sprintf("changed %s%s: %d bytes before, %d after", name, where, len(old.Content), len(after))
 	}
 	text, added, removed := lineDiff(old.Content, after)
 	head := fmt.Sprintf("changed %s%s: +%d -%d lines", name, where, added, removed)
 	if text == "" {
-		return head
+		return head + " (only line endings or the byte order mark differ)"
 	}
 	return head + "\n" + text
 }
 
 // lineDiff is a unified diff without its header, bounded, and the numbers of lines it adds and removes.
 func lineDiff(before, after []byte) (text string, added, removed int) {
+	text, added, removed, _ = boundedDiff(before, after, diffBytes)
+	return text, added, removed
+}
+
+// boundedDiff is lineDiff with a bound of its own, in bytes; whole says that nothing was cut.
+func boundedDiff(before, after []byte, limit int) (text string, added, removed int, whole bool) {
 	plain := func(b []byte) []byte {
-		_, b = workspace.CutBOM(b)
-		b = bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
-		return bytes.ToValidUTF8(bytes.ReplaceAll(b, []byte{0}, []byte{0xFF}), []byte("\uFFFD"))
+		b, ok := textOf(b)
+		if !ok {
+			b = bytes.ReplaceAll(b, []byte{0}, []byte("\uFFFD"))
+		}
+		if !bytes.Contains(b, []byte("\r\n")) {
+			return b
+		}
+		return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n"))
 	}
-	d := string(diff.Diff("a", plain(before), "b", plain(after)))
+	d := unified(plain(before), plain(after))
 	var out strings.Builder
 	cut := false
 	for l := range strings.SplitAfterSeq(d, "\n") {
 		switch {
-		case l == "", strings.HasPrefix(l, "diff "), strings.HasPrefix(l, "--- a"), strings.HasPrefix(l, "+++ b"):
+		case l == "":
 			continue
 		case l[0] == '+':
 			added++
 		case l[0] == '-':
 			removed++
 		}
-		if cut = cut || out.Len()+len(l) > diffBytes; !cut {
+		if cut = cut || out.Len()+len(l) > limit; !cut {
 			out.WriteString(l)
 		}
 	}
@@ -94,7 +117,20 @@ func lineDiff(before, after []byte) (text string, added, removed int) {
 	if cut {
 		text += "\n(the diff goes on)"
 	}
-	return text, added, removed
+	return text, added, removed, !cut
+}
+
+// textOf is a content as text that can be shown, for reading only; ok is false when it is none, and what can be shown of it is.
+func textOf(content []byte) (text []byte, ok bool) {
+	if utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 { // what most are
+		_, rest := workspace.CutBOM(content)
+		return rest, true
+	}
+	s, _, err := workspace.File{Content: content}.Text()
+	if err != nil {
+		return bytes.ToValidUTF8(content, []byte("\uFFFD")), false
+	}
+	return []byte(s), true
 }
 
 func countLines(text []byte) int {

@@ -1,13 +1,11 @@
 package tools
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"fermata/tools/workspace"
 )
@@ -29,64 +27,118 @@ func editFile() Tool {
 		required: []string{"path", "old", "new"},
 		example:  `{"path": "src/main.go", "old": "retries := 3", "new": "retries := 5"}`,
 		summary:  func(a editFileArgs) string { return a.Path },
-		target:   func(a editFileArgs) (string, string) { return "", a.Path },
+		paths:    func(a editFileArgs) []string { return []string{a.Path} },
 		run: func(ctx context.Context, env Env, a editFileArgs) Result {
 			f, err := env.Workspace.Read(a.Path)
 			if err != nil {
 				return failf("edit_file: %v", err)
 			}
-			after, err := edit(f.Content, a)
+			if bad, ok := current(ctx, env, "edit_file", f); !ok {
+				return bad
+			}
+			after, err := edit(f, a)
 			if err != nil {
-				return failf("edit_file: %s: %v", workspace.Show(f.Path), err)
+				return failf("edit_file: %v", err)
 			}
 			return change(ctx, env, "edit_file", f, after)
 		},
 	}.tool()
 }
 
-// edit makes the replacement in a file's content. Its errors are for the model and say where to look.
-func edit(content []byte, a editFileArgs) ([]byte, error) {
-	mark, text := workspace.CutBOM(content)
-	old, new := strings.TrimPrefix(a.Old, "\uFEFF"), a.New
+// edit makes the replacement in a file. Its errors are for the model and say where to look.
+func edit(f workspace.File, a editFileArgs) ([]byte, error) {
+	text, form, err := f.Text()
+	if err != nil {
+		return nil, err
+	}
+	after, err := replace(text, strings.TrimPrefix(a.Old, "\uFEFF"), a.New, a.ReplaceAll)
+	if err == nil {
+		var b []byte
+		if b, err = form.Bytes(after); err == nil {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", workspace.Show(f.Path), err)
+}
+
+// replace puts new in the place of old, once or everywhere. Line endings are the file's, see lined.replace: old may be given
+// with any. Only where the file has plain newlines, or old names a CR LF that is there, is each CR LF of new taken as meant.
+func replace(text, old, new string, everywhere bool) (string, error) {
 	switch {
+	case old == "" && text == "":
+		return "", errors.New("the file is empty; use write_file for the whole content")
 	case old == "":
-		return nil, fmt.Errorf("old is empty; give the text to replace, or use write_file for the whole content")
+		return "", errors.New("old is empty; give the text to replace, or use write_file for the whole content")
 	case old == new:
-		return nil, fmt.Errorf("old and new are the same; nothing was changed")
-	case !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0:
-		return nil, fmt.Errorf("it is binary or not UTF-8, and cannot be edited")
+		return "", errors.New("old and new are the same; nothing was changed")
 	}
-	s := string(text)
-	if allCRLF(text) || !strings.Contains(s, old) && strings.Contains(s, string(toCRLF([]byte(old)))) {
-		old, new = string(toCRLF([]byte(old))), string(toCRLF([]byte(new)))
+	l := newLined(text)
+	exact := !allCRLF(text) && strings.Contains(old+new, "\r\n") && strings.Contains(text, old) &&
+		(len(l.crlf) == 0 || strings.Contains(old, "\r\n"))
+	if exact {
+		l = lined{original: text, text: text}
+	} else {
+		old, new = toLF(old), toLF(new)
+		if old == new {
+			return "", errors.New("old and new differ only in line endings, which edit_file keeps; nothing was changed")
+		}
 	}
-	switch n := strings.Count(s, old); {
-	case n == 0:
-		return nil, fmt.Errorf("old is not in the file.%s", nearMisses(s, a.Old))
-	case n > 1 && !a.ReplaceAll:
-		return nil, fmt.Errorf("old is in the file %d times, at lines %s; give more of the text around the one you mean, or set replace_all", n, occurrences(s, old))
+	at := places(l.text, old, everywhere)
+	switch {
+	case len(at) == 0:
+		return "", fmt.Errorf("old is not in the file. %s", mismatch(l.text, old))
+	case len(at) > 1 && !everywhere:
+		return "", fmt.Errorf("old is in the file %d times, at lines %s; give more of the text around the one you mean, or set replace_all",
+			len(at), lineList(linesAt(l.text, at)))
 	}
-	return append(bytes.Clone(mark), strings.ReplaceAll(s, old, new)...), nil
+	var out strings.Builder
+	done := 0
+	for _, i := range at {
+		out.WriteString(l.original[done:l.at(i)])
+		out.WriteString(l.replace(i, i+len(old), new))
+		done = l.at(i + len(old))
+	}
+	out.WriteString(l.original[done:])
+	if out.String() == text {
+		return "", errors.New("with new in the place of old the file is the same; nothing was changed")
+	}
+	return out.String(), nil
+}
+
+// places are the offsets at which old is in text, ascending. They overlap only when they are not all to be replaced.
+func places(text, old string, everywhere bool) (at []int) {
+	step := 1
+	if everywhere {
+		step = len(old)
+	}
+	for i := 0; ; {
+		n := strings.Index(text[i:], old)
+		if n < 0 || !everywhere && len(at) == placesCounted {
+			return at
+		}
+		at = append(at, i+n)
+		i += n + step
+	}
+}
+
+const placesCounted = 10_000 // places that are counted when there should be one
+
+// linesAt are the numbers of the lines at ascending offsets, each once.
+func linesAt(text string, at []int) (lines []int) {
+	n, from := 1, 0
+	for _, i := range at {
+		n += strings.Count(text[from:i], "\n")
+		from = i
+		if len(lines) == 0 || lines[len(lines)-1] != n {
+			lines = append(lines, n)
+		}
+	}
+	return lines
 }
 
 const linesNamed = 10 // lines that an error points to at most
 
-// occurrences are the lines at which old begins: "3, 17, 40".
-func occurrences(s, old string) string {
-	var at []int
-	n := 1
-	for {
-		before, after, ok := strings.Cut(s, old)
-		if !ok {
-			return lineList(at)
-		}
-		n += strings.Count(before, "\n")
-		at = append(at, n)
-		n += strings.Count(old, "\n")
-		s = after
-	}
-}
-
+// lineList is "3, 17, 40".
 func lineList(at []int) string {
 	var b strings.Builder
 	for i, n := range at {
@@ -99,70 +151,4 @@ func lineList(at []int) string {
 		fmt.Fprint(&b, n)
 	}
 	return b.String()
-}
-
-var lineNumbers = regexp.MustCompile(`^\d+\t`)
-
-// nearMisses says what in s may have been meant by old, which is not in it.
-func nearMisses(s, old string) string {
-	if lineNumbers.MatchString(old) {
-		return " It begins with a line number and a tab, which read_file adds: leave them out."
-	}
-	var want []string
-	for l := range strings.SplitSeq(strings.Trim(old, "\n\r"), "\n") {
-		want = append(want, squeeze(l))
-	}
-	lines := strings.Split(s, "\n")
-	have := make([]string, len(lines))
-	for i, l := range lines {
-		have[i] = squeeze(l)
-	}
-	var same, first []int
-	for i := range have {
-		if want[0] == "" || have[i] != want[0] {
-			continue
-		}
-		first = append(first, i+1)
-		if i+len(want) <= len(have) && equalLines(have[i:i+len(want)], want) {
-			same = append(same, i+1)
-		}
-	}
-	switch {
-	case len(same) > 0:
-		n := same[0]
-		return fmt.Sprintf(" The same text with other white space is at line %s; there it is:\n%s", lineList(same), quoteLines(lines[n-1:n-1+len(want)]))
-	case len(first) > 0:
-		n := first[0]
-		return fmt.Sprintf(" Its first line is at line %s, but what follows differs; there it is:\n%s", lineList(first), quoteLines(lines[n-1:min(n-1+len(want), len(lines))]))
-	}
-	var parts []int
-	for i := range have {
-		if want[0] != "" && strings.Contains(have[i], want[0]) {
-			parts = append(parts, i+1)
-		}
-	}
-	if len(parts) > 0 {
-		return fmt.Sprintf(" Its first line is part of line %s; read the file again.", lineList(parts))
-	}
-	return " Nothing like its first line is in the file; read the file again."
-}
-
-// squeeze is a line without the white space that people and models get wrong.
-func squeeze(l string) string { return strings.Join(strings.Fields(l), " ") }
-
-func equalLines(a, b []string) bool {
-	for i := range b {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func quoteLines(lines []string) string {
-	text, cut := clip(strings.ReplaceAll(strings.Join(lines, "\n"), "\r", ""), 2<<10)
-	if cut {
-		text += "…"
-	}
-	return text
 }

@@ -30,6 +30,7 @@ func globFiles() Tool {
 		required: []string{"pattern"},
 		example:  `{"pattern": "**/*_test.go", "path": "src"}`,
 		summary:  func(a globArgs) string { return strings.TrimSpace(a.Pattern + " " + a.Path) },
+		paths:    func(a globArgs) []string { return []string{orRoot(a.Path)} },
 		run: func(ctx context.Context, env Env, a globArgs) Result {
 			match, err := globMatcher(a.Pattern)
 			if err != nil {

@@ -48,13 +48,16 @@ func grepFiles() Tool {
 		summary: func(a grepArgs) string {
 			return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s", a.Pattern, a.Path, a.Glob)), " ")
 		},
-		run: func(ctx context.Context, env Env, a grepArgs) Result { return grep(ctx, env.Workspace, a, findRipgrep) },
+		paths: func(a grepArgs) []string { return []string{orRoot(a.Path)} },
+		run: func(ctx context.Context, env Env, a grepArgs) Result {
+			return grep(ctx, env.Workspace, a, findRipgrep, env.mayRead)
+		},
 	}.tool()
 }
 
 // grep searches. The lines it shows are always found and read by this process, through the workspace: ripgrep only names
 // the files worth reading, so that the result is the same without it. find may be nil: no ripgrep.
-func grep(ctx context.Context, w *workspace.Workspace, a grepArgs, find func(*workspace.Workspace) (string, bool)) Result {
+func grep(ctx context.Context, w *workspace.Workspace, a grepArgs, find func(*workspace.Workspace) (string, bool), may func(path string) (why string, ok bool)) Result {
 	limit := given(a.Limit, grepLimit)
 	switch {
 	case a.Pattern == "":
@@ -80,13 +83,67 @@ func grep(ctx context.Context, w *workspace.Workspace, a grepArgs, find func(*wo
 	if err != nil && ctx.Err() == nil {
 		return failf("grep: %v", err)
 	}
+	files, left := readable(files, may)
 	if find != nil && len(files) > grepBatch {
 		if rg, ok := find(w); ok {
 			files = filterFiles(ctx, w, rg, tree, files)
 		}
 	}
-	s := search{re: re, literal: requiredLiteral(tree), context: a.Context, limit: limit}
-	return s.run(ctx, w, files)
+	s := search{re: re, literal: requiredLiteral(tree), context: a.Context, limit: limit, may: may}
+	r := s.run(ctx, w, files)
+	if len(files) == 1 && r.State == Done {
+		r.Output += unsearched(w, files[0])
+	}
+	return leftOut(r, left)
+}
+
+// unsearched says why nothing can be found in a file, or not all; else it is empty.
+func unsearched(w *workspace.Workspace, name string) string {
+	st, err := w.Stream(name)
+	if err != nil {
+		return ""
+	}
+	defer st.Close()
+	text, _, err := st.Text()
+	switch {
+	case err == nil:
+		return ""
+	case text == nil:
+		return fmt.Sprintf("\n(not searched: %v)", err)
+	}
+	return fmt.Sprintf("\n(only ASCII can be found: %v)", err)
+}
+
+// readable splits off the files that may not be read without asking, nil means that all may be.
+func readable(files []string, may func(path string) (why string, ok bool)) (readable, left []string) {
+	if may == nil {
+		return files, nil
+	}
+	for _, f := range files {
+		if _, ok := may(f); ok {
+			readable = append(readable, f)
+		} else {
+			left = append(left, f)
+		}
+	}
+	return readable, left
+}
+
+// leftOut says which files were not searched because the user is to be asked before they are read.
+func leftOut(r Result, left []string) Result {
+	const named = 10
+	if len(left) == 0 {
+		return r
+	}
+	var names []string
+	for _, f := range left[:min(len(left), named)] {
+		names = append(names, workspace.Show(f))
+	}
+	if len(left) > named {
+		names = append(names, fmt.Sprintf("and %d more", len(left)-named))
+	}
+	r.Output += "\n(not searched, because the user decides about reading them: " + strings.Join(names, ", ") + "; name such a file as path to ask)"
+	return r
 }
 
 // grepCandidates are the files to search, sorted. A file that is named itself is searched even when it is ignored.
@@ -115,6 +172,7 @@ type search struct {
 	literal []byte // each matching line holds it; empty when none is known
 	context int
 	limit   int
+	may     func(path string) (why string, ok bool) // nil: any file may be read
 }
 
 func (s *search) run(ctx context.Context, w *workspace.Workspace, files []string) Result {
@@ -186,11 +244,16 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 		return nil
 	}
 	defer st.Close()
-	lines := newLineReader(st, grepLineKeep)
-	if head, _ := lines.r.Peek(8 << 10); workspace.IsBinary(head) {
+	if st.Path != name && s.may != nil { // a link has changed since it was found
+		if _, ok := s.may(st.Path); !ok {
+			return nil
+		}
+	}
+	text, _, _ := st.Text()
+	if text == nil { // binary; an encoding that is not known is searched as it is
 		return nil
 	}
-	lines.skipBOM()
+	lines := newLineReader(text, grepLineKeep)
 	show := workspace.Show(name)
 	var before []found               // lines that are context if a match follows
 	matches, after, last := 0, 0, -1 // last is the number of the last line in out

@@ -58,7 +58,10 @@ func TestGrepFindsTheSameWithAndWithoutRipgrep(t *testing.T) {
 	b.put(t, "latin1", "gr\xfc\xdfe\n")
 	b.put(t, "binary", "needle\x00needle\n")
 	b.put(t, "late", "early needle\n"+strings.Repeat("x\n", 5000)+"\x00 needle\nneedle\n")
-	b.put(t, "utf16", "\xff\xfen\x00e\x00")
+	b.put(t, "utf16", "\xff\xfew\x00i\x00d\x00e\x00 \x00\xfc\x00\n\x00")
+	b.put(t, "utf16be", "\xfe\xff\x00w\x00i\x00d\x00e\x00 \x00\xfc\x00\r\x00\n")
+	b.put(t, "gbk", "\xd6\xd6\xd6\xd6 ascii\n")
+	b.put(t, "cp1252", "20 \x80\n")
 	b.put(t, "-dash", "dashed\n")
 	b.put(t, "k", "\u212Aelvin\n")
 	for name, tt := range map[string]struct {
@@ -79,8 +82,15 @@ func TestGrepFindsTheSameWithAndWithoutRipgrep(t *testing.T) {
 		"context":               {grepArgs{Pattern: "needle", Path: "b", Context: 1}, "b/two.go:1:needle first\nb/two.go-2-2\n--\nb/two.go-4-4\nb/two.go:5:needle 5\nb/two.go:6:needle 6\nb/two.go-7-7"},
 		"context, limit":        {grepArgs{Pattern: "needle", Path: "b", Context: 1, Limit: new(1)}, "b/two.go:1:needle first\nb/two.go-2-2\n(stopped after 1 match; there may be more: narrow the pattern, the path or the glob)"},
 		"limit":                 {grepArgs{Pattern: "needle", Path: "b", Limit: new(2)}, "b/two.go:1:needle first\nb/two.go:5:needle 5\n(stopped after 2 matches; there may be more: narrow the pattern, the path or the glob)"},
-		"bytes, not UTF-8":      {grepArgs{Pattern: "^gr..e$"}, "latin1:1:gr\uFFFDe"},
-		"negated class":         {grepArgs{Pattern: "gr[^a]+e"}, "latin1:1:gr\uFFFDe"},
+		"Latin-1":               {grepArgs{Pattern: "grüße"}, "latin1:1:grüße"},
+		"Latin-1, any":          {grepArgs{Pattern: "^gr..e$"}, "latin1:1:grüße"},
+		"Latin-1, any case":     {grepArgs{Pattern: "GRÜSSE|GRÜß", CaseInsensitive: true}, "latin1:1:grüße"},
+		"Latin-1, class":        {grepArgs{Pattern: "gr[ü-ÿ]"}, "latin1:1:grüße"},
+		"Windows-1252":          {grepArgs{Pattern: "20 €$"}, "cp1252:1:20 €"},
+		"UTF-16":                {grepArgs{Pattern: "^wide ü$"}, "utf16:1:wide ü\nutf16be:1:wide ü"},
+		"another encoding":      {grepArgs{Pattern: "ascii"}, "gbk:1:\uFFFD ascii"},
+		"one binary file":       {grepArgs{Pattern: "needle", Path: "binary"}, "(no line matches)\n(not searched: binary: not text: it is binary)"},
+		"negated class":         {grepArgs{Pattern: "gr[^a]+e"}, "latin1:1:grüße"},
 		"ASCII words":           {grepArgs{Pattern: `\bve\b`}, "c.txt:3:naïve"},
 		"ASCII digits":          {grepArgs{Pattern: `^\D+ bar`}, "c.txt:2:foo bar"},
 		"Unicode class":         {grepArgs{Pattern: `Stra\p{Ll}e`}, "c.txt:1:Straße"},
@@ -94,7 +104,7 @@ func TestGrepFindsTheSameWithAndWithoutRipgrep(t *testing.T) {
 		for how, find := range finders() {
 			t.Run(name+" "+how, func(t *testing.T) {
 				t.Setenv("RIPGREP_CONFIG_PATH", filepath.Join(b.dir, "rg.conf"))
-				r := grep(t.Context(), b.w, tt.args, find)
+				r := grep(t.Context(), b.w, tt.args, find, nil)
 				if r.State != Done || r.Output != tt.want {
 					t.Errorf("%s:\n%s\nwant:\n%s", r.State, r.Output, tt.want)
 				}

@@ -25,6 +25,7 @@ func listDir() Tool {
 		schema:  `{"type":"object","properties":{"path":{"type":"string","description":"relative to the workspace; left out, its root"}}}`,
 		example: `{"path": "src"}`,
 		summary: func(a listDirArgs) string { return orRoot(a.Path) },
+		paths:   func(a listDirArgs) []string { return []string{orRoot(a.Path)} },
 		run: func(_ context.Context, env Env, a listDirArgs) Result {
 			list, err := env.Workspace.ReadDir(orRoot(a.Path))
 			if err != nil {

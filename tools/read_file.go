@@ -47,6 +47,7 @@ func readFile() Tool {
 			}
 			return a.Path
 		},
+		paths: func(a readFileArgs) []string { return []string{a.Path} },
 		run: func(ctx context.Context, env Env, a readFileArgs) Result {
 			from, limit := given(a.Offset, 1), given(a.Limit, readLines)
 			if from < 1 || limit < 1 {
@@ -57,8 +58,12 @@ func readFile() Tool {
 				return failf("read_file: %v", err)
 			}
 			defer s.Close()
+			if why, ok := env.mayRead(s.Path); !ok {
+				return failf("read_file: %s may not be read: %s", workspace.Show(s.Path), why)
+			}
 			v := view{from: from, limit: min(limit, readLines)}
-			return v.read(ctx, s)
+			g := look(s)
+			return g.seen(v.read(ctx, s))
 		},
 	}.tool()
 }
@@ -77,17 +82,16 @@ type view struct {
 
 func (v *view) read(ctx context.Context, s *workspace.Stream) Result {
 	name := workspace.Show(s.Path)
-	lines := newLineReader(s, readLineLen)
-	head, _ := lines.r.Peek(8 << 10)
-	if ok, why := workspace.IsText(head); !ok {
-		return failf("read_file: %s cannot be shown: %s (%d bytes)", name, why, s.Size)
+	text, form, err := s.Text()
+	if err != nil {
+		return failf("read_file: %v (%d bytes)", err, s.Size)
 	}
-	lines.skipBOM()
+	lines := newLineReader(text, readLineLen)
 	for {
 		ln, err := lines.next(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
-			return v.result(name, s.Buffer)
+			return v.result(name, form, s.Buffer)
 		case ctx.Err() != nil:
 			return stopped(v.out.String())
 		case err != nil:
@@ -101,7 +105,7 @@ func (v *view) read(ctx context.Context, s *workspace.Stream) Result {
 		if v.total < v.from || v.full {
 			if v.full && s.Size > readCountMax {
 				v.uncounted = true
-				return v.result(name, s.Buffer)
+				return v.result(name, form, s.Buffer)
 			}
 			continue
 		}
@@ -144,7 +148,7 @@ func showLine(ln line) (text, why string) {
 	return text, ""
 }
 
-func (v *view) result(name string, buffer bool) Result {
+func (v *view) result(name string, form workspace.Form, buffer bool) Result {
 	switch {
 	case v.total == 0:
 		v.out.WriteString("(the file is empty)\n")
@@ -169,6 +173,12 @@ func (v *view) result(name string, buffer bool) Result {
 		v.out.WriteString("(CRLF line endings)\n")
 	case v.crlf > 0:
 		v.out.WriteString("(mixed line endings: some lines end in CRLF)\n")
+	}
+	switch {
+	case form.Encoding != workspace.UTF8:
+		fmt.Fprintf(&v.out, "(the file is %s, shown as UTF-8; edits keep it %s)\n", form.Encoding, form.Encoding)
+	case form.BOM:
+		v.out.WriteString("(the file begins with a byte order mark, which edits keep)\n")
 	}
 	if buffer {
 		v.out.WriteString("(text of the editor, perhaps unsaved)\n")

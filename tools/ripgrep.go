@@ -56,7 +56,7 @@ func filterFiles(ctx context.Context, w *workspace.Workspace, rg string, e *synt
 
 // ripgrep reports which of files hold a line that matches; ok is false when it did not do its work.
 func ripgrep(ctx context.Context, root, rg, pattern string, files []string) (hits map[string]bool, ok bool) {
-	args := []string{"--no-config", "--no-ignore", "--no-messages", "--color=never", "--encoding=none", "--case-sensitive",
+	args := []string{"--no-config", "--no-ignore", "--no-messages", "--color=never", "--encoding=auto", "--case-sensitive",
 		"--files-with-matches", "--null", "--regexp=" + pattern, "--"}
 	for _, f := range files {
 		args = append(args, "./"+f)
@@ -65,8 +65,7 @@ func ripgrep(ctx context.Context, root, rg, pattern string, files []string) (hit
 	cmd.Dir = root
 	cmd.Env = []string{} // nothing of ours, in particular no RIPGREP_CONFIG_PATH
 	cmd.WaitDelay = process.Grace
-	process.OwnGroup(cmd)
-	out, err := cmd.Output()
+	out, err := process.Output(cmd)
 	if err != nil {
 		// 1 means that nothing matched; 2 is an error, if only about one file
 		if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
@@ -81,8 +80,10 @@ func ripgrep(ctx context.Context, root, rg, pattern string, files []string) (hit
 }
 
 // writeRust writes e in the syntax of Rust's regex crate, so that it matches each line in which e, read as Go does,
-// matches. False when that cannot be said. It differs from Go in that \b is ASCII only when asked, that bytes which are
-// no UTF-8 match neither . nor a class, that a CR before the line's end belongs to the line, and so does a BOM.
+// matches. False when that cannot be said. It differs from Go in that \b is ASCII only when asked, that a CR before the
+// line's end belongs to the line, and so does a BOM, and that bytes which are no UTF-8 match neither . nor a class: since we
+// read some files as Latin-1, whatever matches a character beyond ASCII is made to match any such byte. UTF-16 it
+// knows by its byte order mark, as we do.
 func writeRust(b *strings.Builder, e *syntax.Regexp) bool {
 	switch e.Op {
 	case syntax.OpEmptyMatch:
@@ -97,7 +98,11 @@ func writeRust(b *strings.Builder, e *syntax.Regexp) bool {
 			if r == '\n' || r == utf8.RuneError || !utf8.ValidRune(r) {
 				return false
 			}
-			fmt.Fprintf(b, `\x{%X}`, r)
+			if r < utf8.RuneSelf {
+				fmt.Fprintf(b, `\x{%X}`, r)
+			} else {
+				fmt.Fprintf(b, `(?:\x{%X}|(?-u:[\x80-\xFF]))`, r)
+			}
 		}
 		b.WriteString(")")
 	case syntax.OpCharClass:
@@ -150,7 +155,7 @@ func writeRust(b *strings.Builder, e *syntax.Regexp) bool {
 }
 
 func writeRustClass(b *strings.Builder, ranges []rune) bool {
-	bad, some := false, false
+	high, some := false, false
 	var class strings.Builder
 	put := func(lo, hi rune) {
 		if lo <= hi {
@@ -163,7 +168,7 @@ func writeRustClass(b *strings.Builder, ranges []rune) bool {
 		if !utf8.ValidRune(lo) || !utf8.ValidRune(hi) {
 			return false
 		}
-		bad = bad || lo <= utf8.RuneError && utf8.RuneError <= hi
+		high = high || hi >= utf8.RuneSelf
 		if lo <= '\n' && '\n' <= hi { // never in a line
 			put(lo, '\n'-1)
 			lo = '\n' + 1
@@ -173,7 +178,7 @@ func writeRustClass(b *strings.Builder, ranges []rune) bool {
 	if !some {
 		return false
 	}
-	if bad {
+	if high {
 		fmt.Fprintf(b, `(?:[%s]|(?-u:[\x80-\xFF]))`, class.String())
 	} else {
 		fmt.Fprintf(b, `[%s]`, class.String())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,7 @@ func runCommand() Tool {
 		required: []string{"command"},
 		example:  `{"command": "go test ./...", "timeout": 300}`,
 		summary:  func(a runArgs) string { return a.Command },
-		target:   func(a runArgs) (string, string) { return a.Command, "" },
+		command:  func(a runArgs) string { return a.Command },
 		run: func(ctx context.Context, env Env, a runArgs) Result {
 			seconds := given(a.Timeout, runTimeout)
 			switch {
@@ -56,6 +57,7 @@ type command struct {
 	text    string
 	timeout time.Duration
 	sink    *sink
+	boxed   bool // it runs in a sandbox
 }
 
 // run starts the shell and returns when it and all that it started are gone, or cannot be ended (S14).
@@ -68,7 +70,12 @@ func (c *command) run(ctx context.Context, env Env) Result {
 		return failf("run: %v", err)
 	}
 	shell.Dir = env.Workspace.Root()
-	p := process.Program{Cmd: shell, Secrets: env.Secrets, Timeout: c.timeout, Output: c.sink.copy}
+	box, err := env.Sandbox.For(shell.Dir)
+	if err != nil {
+		return failf("run: %v", err)
+	}
+	c.boxed = box != nil
+	p := process.Program{Cmd: shell, Secrets: env.Secrets, Timeout: c.timeout, Sandbox: box, Output: c.sink.copy}
 	end, err := p.Run(ctx)
 	c.sink.close()
 	if err != nil {
@@ -107,7 +114,19 @@ func (c *command) result(end process.End) Result {
 	if head != "" {
 		res.Output = head + "\n" + out
 	}
+	if c.boxed && head != "" && looksConfined(out) {
+		res.Output += "\n(" + process.Effect + ")"
+	}
 	return res
+}
+
+// looksConfined reports whether a command that failed says what a sandbox makes programs say.
+func looksConfined(out string) bool {
+	out = strings.ToLower(out)
+	return slices.ContainsFunc([]string{
+		"read-only file system", "operation not permitted", "permission denied", "network is unreachable", "could not resolve", "name resolution",
+		"name or service not known", "no such host", "getaddrinfo", "connection refused", "dial tcp", "unable to connect",
+	}, func(sign string) bool { return strings.Contains(out, sign) })
 }
 
 // trusted refuses a program that a repository could have put there.

@@ -61,6 +61,18 @@ func TestRunTimesOut(t *testing.T) {
 	}
 }
 
+// guards S14
+func TestOutputThatNeverEndsIsCutAndEnded(t *testing.T) {
+	b := newBench(t, "", nil)
+	r := b.run(t, t.Context(), "run", args{"command": "echo first; yes", "timeout": 1})
+	if r.State != Failed || !strings.HasPrefix(r.Output, "timed out after ") || !strings.Contains(r.Output, "\nfirst\ny\n") || !strings.Contains(r.Output, " bytes left out …)\n") {
+		t.Errorf("%s: %.200s", r.State, r.Output)
+	}
+	if len(r.Output) > sinkHead+sinkTail+200 || len(r.Full) < sinkHead+sinkTail || len(r.Full) > sinkFull+100 {
+		t.Errorf("%d bytes, in full %d", len(r.Output), len(r.Full))
+	}
+}
+
 // processes starts a command whose processes write their ids to files, and stops it when the last of them has.
 type processes struct {
 	command string
@@ -170,7 +182,7 @@ func TestProgressComesWhileACommandRuns(t *testing.T) {
 	tool, _ := Lookup("run")
 	raw := []byte(`{"command":"echo first; while ! test -e go; do sleep 0.01; done; echo second"}`)
 	var got []string
-	r := tool.Run(t.Context(), Env{Workspace: b.w, Permit: allow(tool, raw), Progress: func(text string) {
+	r := tool.Run(t.Context(), Env{Workspace: b.w, Permit: allow(b.w, tool, raw), Progress: func(text string) {
 		got = append(got, text)
 		if text == "first\n" {
 			b.put(t, "go", "")

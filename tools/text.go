@@ -63,13 +63,6 @@ func newLineReader(r io.Reader, keep int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, 64<<10), keep: keep}
 }
 
-// skipBOM drops a byte order mark at the start, before any line was read.
-func (l *lineReader) skipBOM() {
-	head, _ := l.r.Peek(3)
-	mark, _ := workspace.CutBOM(head)
-	_, _ = l.r.Discard(len(mark))
-}
-
 // next returns io.EOF after the last line, the context's cause when it is cancelled, or the reader's error.
 func (l *lineReader) next(ctx context.Context) (line, error) {
 	l.buf = l.buf[:0]

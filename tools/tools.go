@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"fermata/agent/permit"
+	"fermata/tools/process"
 	"fermata/tools/workspace"
 )
 
@@ -24,6 +25,7 @@ const (
 	Done    State = "done"
 	Failed  State = "failed"
 	Stopped State = "stopped"
+	Unknown State = "unknown" // it may still come, as Later
 )
 
 // Result is what a run came to. Output is for the model: bounded, valid UTF-8, never empty. Full is the whole output when
@@ -34,6 +36,9 @@ type Result struct {
 	Output string
 	Full   []byte
 	Exit   *int
+	// Later gives what came of a run whose State is Unknown, if anything does, and is closed. nil: nothing more comes.
+	Later <-chan Result
+	Seen  []Seen // files that Output has shown, or given an exact account of
 }
 
 // Change is a file a tool is about to change: content before and after, nil for a file that does not exist.
@@ -51,8 +56,17 @@ type Env struct {
 	Intent func(ctx context.Context, c Change) error
 	// Progress gets output as it comes, for people; it may be nil. It never blocks, and is not called after Run returned.
 	Progress func(text string)
+	// Memory is what the model has read so far; nil: nobody remembers.
+	Memory Memory
+	// MayRead tells of a file's resolved path whether it may be read without asking, and why not. A file that Permit
+	// covers may be read; nil means that any may be.
+	MayRead func(path string) (why string, ok bool)
 	// Secrets names variables of the daemon's environment that no command is given, besides those whose name tells.
 	Secrets []string
+	// Sandbox confines commands; nil: none.
+	Sandbox *process.Sandbox
+
+	preview func(c Change) // gets what would be changed, which then is not; nil: it is
 }
 
 // Tool is one entry of the catalogue. Its functions take the arguments as the model issued them: they can be empty (means
@@ -65,10 +79,14 @@ type Tool struct {
 	// Summary is one line for people, e.g. "read_file go.mod 1-40"; it does not fail on any args.
 	Summary func(args json.RawMessage) string
 	// Check tells whether args can be run at all. If not, bad is the result that Run would give, and there is no need to
-	// ask the user first.
-	Check func(args json.RawMessage) (bad Result, ok bool)
-	// Ask is the question to decide about before Run; env.Permit must be the answer to it.
-	Ask func(args json.RawMessage) permit.Call
+	// ask the user first: malformed arguments, or a file to change that lies outside. w may be nil.
+	Check func(w *workspace.Workspace, args json.RawMessage) (bad Result, ok bool)
+	// Ask is the question to decide about before Run; env.Permit must be the answer to it. It follows the links in the
+	// paths that the arguments name; without a workspace, when w is nil, it has no paths.
+	Ask func(w *workspace.Workspace, args json.RawMessage) permit.Call
+	// Preview tells what Run would change now, and changes nothing; nil for a tool that does not only change files. env
+	// needs no permit.
+	Preview func(ctx context.Context, env Env, args json.RawMessage) []Change
 	// Run does it.
 	Run func(ctx context.Context, env Env, args json.RawMessage) Result
 }
@@ -94,9 +112,10 @@ type definition[A any] struct {
 	readOnly          bool
 	schema            string
 	required          []string
-	example           string                       // arguments as they should be, for a model that got them wrong
-	summary           func(a A) string             // less the name
-	target            func(a A) (cmd, path string) // what permission is asked about; nil for a read-only tool
+	example           string             // arguments as they should be, for a model that got them wrong
+	summary           func(a A) string   // less the name
+	command           func(a A) string   // what the shell is given; nil for a tool that runs nothing
+	paths             func(a A) []string // what it changes, or was told to read, as the model named it; nil for none
 	run               func(ctx context.Context, env Env, a A) Result
 }
 
@@ -117,18 +136,31 @@ func (d definition[A]) tool() Tool {
 		}
 		return strings.TrimSpace(d.name + " " + oneLine(d.summary(a), 160))
 	}
-	ask := func(args json.RawMessage) permit.Call {
+	ask := func(w *workspace.Workspace, args json.RawMessage) permit.Call {
 		c := permit.Call{Tool: d.name, ReadOnly: d.readOnly, Summary: summary(args)}
-		if a, _, ok := decode(args); ok && d.target != nil {
-			c.Command, c.Path = d.target(a)
+		a, _, ok := decode(args)
+		if ok && d.command != nil {
+			c.Command = d.command(a)
+		}
+		if w != nil {
+			c.Root = w.RealRoot()
+			c.Leads = leads(w, c.Command)
+		}
+		if ok && w != nil {
+			c.Paths, _ = d.resolve(w, a)
 		}
 		return c
 	}
-	return Tool{
+	t := Tool{
 		Name: d.name, Description: strings.TrimSpace(d.description), Schema: json.RawMessage(d.schema),
 		ReadOnly: d.readOnly, Summary: summary, Ask: ask,
-		Check: func(args json.RawMessage) (Result, bool) {
-			_, bad, ok := decode(args)
+		Check: func(w *workspace.Workspace, args json.RawMessage) (Result, bool) {
+			a, bad, ok := decode(args)
+			if ok && w != nil && !d.readOnly {
+				if _, err := d.resolve(w, a); err != nil {
+					return failf("%s: %v", d.name, err), false
+				}
+			}
 			return bad, ok
 		},
 		Run: func(ctx context.Context, env Env, args json.RawMessage) Result {
@@ -136,7 +168,7 @@ func (d definition[A]) tool() Tool {
 			if !ok {
 				return bad
 			}
-			if !d.readOnly && !env.Permit.Allows(ask(args)) {
+			if !d.readOnly && !env.Permit.Allows(ask(env.Workspace, args)) {
 				return failf("%s: permission denied", d.name)
 			}
 			if ctx.Err() != nil {
@@ -145,6 +177,50 @@ func (d definition[A]) tool() Tool {
 			return d.run(ctx, env, a)
 		},
 	}
+	if !d.readOnly && d.command == nil && d.paths != nil {
+		t.Preview = d.preview
+	}
+	return t
+}
+
+// mayRead says whether a tool may read the file that it found at a resolved path.
+func (env Env) mayRead(path string) (why string, ok bool) {
+	if env.MayRead == nil || env.Permit.Covers(path) {
+		return "", true
+	}
+	return env.MayRead(path)
+}
+
+// resolve follows the links in the paths that a call names. A path that leads nowhere is left out and is the error.
+func (d definition[A]) resolve(w *workspace.Workspace, a A) (paths []string, failed error) {
+	if d.paths == nil {
+		return nil, nil
+	}
+	for _, name := range d.paths(a) {
+		real, err := w.Resolve(name)
+		if err != nil {
+			failed = err
+			continue
+		}
+		paths = append(paths, real)
+	}
+	return paths, failed
+}
+
+// leads are where the links lead that a command names.
+func leads(w *workspace.Workspace, command string) (files []string) {
+	const looked = 200 // names at most
+	names := permit.Names(command)
+	for _, name := range names[:min(len(names), looked)] {
+		clean, err := w.Clean(name)
+		if err != nil {
+			continue
+		}
+		if real, err := w.Resolve(clean); err == nil && real != clean {
+			files = append(files, real)
+		}
+	}
+	return files
 }
 
 func done(output string) Result { return Result{State: Done, Output: output} }

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"fermata/agent/permit"
+	"fermata/tools/process"
 	"fermata/tools/workspace"
 )
 
@@ -25,6 +26,8 @@ type bench struct {
 	ed      editor
 	changes []Change
 	intent  error // what Intent answers
+	memory  Memory
+	sandbox *process.Sandbox
 }
 
 func newBench(t *testing.T, archive string, ed editor) *bench {
@@ -83,7 +86,9 @@ func (b *bench) run(t *testing.T, ctx context.Context, name string, args any) Re
 	}
 	env := Env{
 		Workspace: b.w,
-		Permit:    allow(tool, json.RawMessage(raw)),
+		Memory:    b.memory,
+		Sandbox:   b.sandbox,
+		Permit:    allow(b.w, tool, json.RawMessage(raw)),
 		Intent: func(_ context.Context, c Change) error {
 			b.changes = append(b.changes, c)
 			return b.intent
@@ -96,9 +101,9 @@ func (b *bench) run(t *testing.T, ctx context.Context, name string, args any) Re
 	return r
 }
 
-// allow mints a permit as the agent does in mode yes.
-func allow(tool Tool, raw json.RawMessage) permit.Permit {
-	return permit.Policy{Mode: permit.ModeYes}.Decide(tool.Ask(raw), permit.Grants{}).Permit
+// allow mints a permit as the agent does in mode trust.
+func allow(w *workspace.Workspace, tool Tool, raw json.RawMessage) permit.Permit {
+	return permit.Policy{Mode: permit.ModeTrust}.Decide(tool.Ask(w, raw), permit.Grants{}).Permit
 }
 
 type args map[string]any
@@ -193,7 +198,7 @@ func TestArgumentsThatCannotBeReadAreExplained(t *testing.T) {
 				t.Errorf("%s: %s\nwant %q", r.State, r.Output, tt.says)
 			}
 			tool, _ := Lookup(tt.tool)
-			if bad, ok := tool.Check(json.RawMessage(tt.args)); !ok && (bad.Output != r.Output || !strings.Contains(r.Output, "expected: {")) {
+			if bad, ok := tool.Check(nil, json.RawMessage(tt.args)); !ok && (bad.Output != r.Output || !strings.Contains(r.Output, "expected: {")) {
 				t.Errorf("Check and Run disagree, or the expected shape is missing: %s", bad.Output)
 			}
 			if s := tool.Summary(json.RawMessage(tt.args)); !strings.HasPrefix(s, tt.tool) || strings.ContainsAny(s, "\n\x00") {
@@ -229,7 +234,7 @@ func TestAMutatingToolNeedsAPermitForThisVeryCall(t *testing.T) {
 		"edit_file":  `{"path":"f","old":"x","new":"y"}`,
 		"run":        `{"command":"echo y >f"}`,
 	}
-	yes := permit.Policy{Mode: permit.ModeYes}
+	yes := permit.Policy{Mode: permit.ModeTrust}
 	for _, tool := range All() {
 		raw, mutating := calls[tool.Name]
 		if tool.ReadOnly == mutating {
@@ -238,9 +243,9 @@ func TestAMutatingToolNeedsAPermitForThisVeryCall(t *testing.T) {
 		if !mutating {
 			continue
 		}
-		c := tool.Ask(json.RawMessage(raw))
+		c := tool.Ask(b.w, json.RawMessage(raw))
 		other, alike := c, c
-		other.Path, other.Command = c.Path+"2", c.Command+" "
+		other.Paths, other.Command = append(slices.Clone(c.Paths), "g"), c.Command+" "
 		alike.ReadOnly = true
 		for name, p := range map[string]permit.Permit{
 			"none":      {},

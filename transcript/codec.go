@@ -42,6 +42,10 @@ func newBody(k Kind) Body {
 		return new(ToolSettled)
 	case KindTurnEnded:
 		return new(TurnEnded)
+	case KindRevertStarted:
+		return new(RevertStarted)
+	case KindRevertEnded:
+		return new(RevertEnded)
 	case KindMessageQueued:
 		return new(MessageQueued)
 	case KindMessageDelivered:

@@ -9,7 +9,8 @@ import (
 )
 
 var everyBody = []Body{new(SessionOpened), new(TurnStarted), new(EpochOpened), new(RequestSent), new(RequestEnded), new(Answer),
-	new(Admission), new(ToolStarted), new(FileChanged), new(ToolSettled), new(Verdict), new(TurnEnded)}
+	new(Admission), new(ToolStarted), new(FileChanged), new(ToolSettled), new(Verdict), new(TurnEnded),
+	new(RevertStarted), new(RevertEnded)}
 
 // fill sets every field of a value to something that is not zero.
 func fill(v reflect.Value, s string) {

@@ -106,6 +106,7 @@ type TurnStarted struct {
 	Retries   TurnID       `json:"retries,omitzero"`   // F3: the turn whose request this one tries again; Prompt is that one's
 	Queued    []MessageID  `json:"queued,omitzero"`    // S10: the messages that Prompt is made of
 	Anchor    *Anchor      `json:"anchor,omitzero"`    // where in the editor it was asked
+	Changed   []FileState  `json:"changed,omitzero"`   // what Notice tells of files that others changed since the model read them
 }
 
 // PromptPart is a piece of what the user said. Text is its content at the time, also for a file range or selection.
@@ -115,6 +116,8 @@ type PromptPart struct {
 	Path  string `json:"path,omitzero"`  // relative to the workspace, slash-separated
 	Start int    `json:"start,omitzero"` // first line, 1-based
 	End   int    `json:"end,omitzero"`   // last line, included
+	// SHA256 is of the whole file that the text is from, as it was then; "" when it is no file of the workspace. See [FileState].
+	SHA256 string `json:"sha256,omitzero"`
 }
 
 // Anchor is a place in a document. Lines and characters are LSP's: 0-based, characters in UTF-16 units.
@@ -304,7 +307,12 @@ type FileChanged struct {
 	Before string `json:"before,omitzero"` // sha256 of the content as a blob; "" when the file did not exist
 	After  string `json:"after,omitzero"`  // likewise; "" when the file is deleted
 	Buffer bool   `json:"buffer,omitzero"` // done in an editor's open document, not on disk
+	By     string `json:"by,omitzero"`     // [ByCommand]; "" is a tool that told what it would do
 }
+
+// ByCommand marks the change of a file that a command was seen to have made: it is recorded after the fact, with the call's
+// result, and made whatever became of the call.
+const ByCommand = "command"
 
 // ToolState says what became of a call.
 type ToolState string
@@ -345,6 +353,9 @@ type ToolSettled struct {
 	Exit   *int      `json:"exit,omitzero"`
 	Millis int64     `json:"ms,omitzero"`
 	Late   bool      `json:"late,omitzero"`
+
+	Seen    []FileState `json:"seen,omitzero"`    // files that the model has read by this call
+	Touched []FileState `json:"touched,omitzero"` // known files that the call's command changed: the model has not read them since
 }
 
 // Outcome says how a turn ended.

@@ -121,6 +121,7 @@ func (c *copier) copy(entries []Entry) {
 		}
 	}
 	var at time.Time
+	reverts := endedReverts(entries)
 	for _, e := range entries {
 		at = e.At
 		switch b := e.Body.(type) {
@@ -133,6 +134,10 @@ func (c *copier) copy(entries []Entry) {
 			c.end(at)
 			c.turns[b.Turn], b.ClientID = NewTurnID(), ""
 			c.open = c.turns[b.Turn]
+		case *RevertStarted:
+			if !reverts[e.Seq] {
+				continue // its end is damaged, or was not recorded yet
+			}
 		case *MessageQueued:
 			b.ClientID = ""
 		case *Answer:
@@ -170,8 +175,8 @@ func (c *copier) end(at time.Time) {
 }
 
 // rename gives the turns, messages and answers that a body names the names of their copies; false when one that it is
-// about was not copied. All of them are found by their types, and answers, which are named by their seq, by the field's
-// name, so that no kind of entry can be forgotten (TestAForkRenamesWhatEveryKindNames).
+// about was not copied. All of them are found by their types, and answers and reverts, which are named by their seq, by the
+// field's name, so that no kind of entry can be forgotten (TestAForkRenamesWhatEveryKindNames).
 func (c *copier) rename(body reflect.Value) bool {
 	for f, v := range body.Fields() {
 		switch id := v.Interface().(type) {
@@ -194,11 +199,13 @@ func (c *copier) rename(body reflect.Value) bool {
 			}
 			v.Set(reflect.ValueOf(names))
 		case int64:
-			if f.Name == "Answer" {
-				seq, ok := c.seqs[id]
+			switch seq, ok := c.seqs[id]; f.Name {
+			case "Answer", "Revert":
 				if v.SetInt(seq); !ok {
 					return false
 				}
+			case "Undoes":
+				v.SetInt(seq) // 0 when that one was not copied
 			}
 		}
 	}

@@ -2,7 +2,9 @@ package transcript
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Journal records a delta of a running answer. When it returns the delta is committed, and may be shown (C1). It is called
@@ -12,6 +14,35 @@ import (
 //
 // Invariant: what a client was shown is in the journal or in an answer (TestWhatWasJournalledIsInTheRepairedAnswer).
 func (l *Log) Journal(req RequestID, turn TurnID, step int, part PartType, text string) error {
+	return l.journal(req, part, text)
+}
+
+// journalExtra is the part column of a row that says what goes back with a part of the answer. It is no type of a part, so
+// that nobody takes the row's text for something that was said.
+const journalExtra = "extra"
+
+// carried is the text column of such a row; see [Spoken.Carry].
+type carried struct {
+	Part  int             `json:"part"`
+	Type  PartType        `json:"type"`
+	Extra json.RawMessage `json:"extra"`
+}
+
+// JournalExtra records what [Spoken.Carry] is told: what goes back with a part of a running answer (T3). extra is JSON, or nil.
+// It is like [Log.Journal] otherwise.
+func (l *Log) JournalExtra(req RequestID, part int, t PartType, extra json.RawMessage) error {
+	if extra == nil {
+		extra = json.RawMessage("null")
+	}
+	row := append(strconv.AppendInt([]byte(`{"part":`), int64(part), 10), `,"type":`...)
+	row = append(append(append(AppendString(row, string(t)), `,"extra":`...), extra...), '}')
+	if !json.Valid(row) {
+		return fmt.Errorf("journal: what goes with part %d is not JSON", part)
+	}
+	return l.journal(req, journalExtra, string(row))
+}
+
+func (l *Log) journal(req RequestID, part PartType, text string) error {
 	const op = "journal"
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,19 +78,26 @@ func (t *tx) journalled(sid int64, req RequestID) ([]Part, error) {
 		return nil, err
 	}
 	defer rows.Close()
-	var parts []Part
+	var said Spoken
 	for rows.Next() {
-		var p Part
-		if err := rows.Scan(&p.Type, &p.Text); err != nil {
+		var part PartType
+		var text string
+		if err := rows.Scan(&part, &text); err != nil {
 			return nil, err
 		}
-		if last := len(parts) - 1; last >= 0 && parts[last].Type == p.Type {
-			parts[last].Text += p.Text
-		} else {
-			parts = append(parts, p)
+		if part != journalExtra {
+			said.Say(part, text)
+			continue
+		}
+		var c carried
+		if json.Unmarshal([]byte(text), &c) == nil { // a damaged row costs what it says, not the answer (C5)
+			if string(c.Extra) == "null" {
+				c.Extra = nil
+			}
+			said.Carry(c.Part, c.Type, c.Extra)
 		}
 	}
-	return parts, rows.Err()
+	return said.Parts(), rows.Err()
 }
 
 func (t *tx) clearJournal(sid int64, req RequestID) error {

@@ -199,6 +199,9 @@ func (t *tx) appendAt(h *head, now time.Time, bodies []Body, when func(i int) ti
 //
 // Invariant: a session has at most one open turn, and a turn ends once (TestATurnStartsAloneAndEndsOnce).
 func (t *tx) index(h *head, b Body) error {
+	if err := t.useBlobs(h.sid, seenBlobs(b)...); err != nil {
+		return err
+	}
 	switch b := b.(type) {
 	case *TurnStarted:
 		if b.Turn == "" {
@@ -230,6 +233,8 @@ func (t *tx) index(h *head, b Body) error {
 		return t.useBlobs(h.sid, b.Head, b.Tail)
 	case *FileChanged:
 		return t.useBlobs(h.sid, b.Before, b.After)
+	case *RevertStarted:
+		return t.indexRevert(h, b)
 	case *ToolSettled:
 		return t.useBlobs(h.sid, b.Full)
 	case *TurnEnded:

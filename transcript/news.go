@@ -16,7 +16,8 @@ type Place struct {
 	N       int64
 }
 
-// Said is a delta of an answer that another process is taking. N counts from 1 in each request.
+// Said is a delta of an answer that another process is taking. N counts from 1 in each request. Part and Text are "" for what
+// is journalled beside the text and shown to nobody.
 type Said struct {
 	Request RequestID
 	Turn    TurnID
@@ -61,6 +62,9 @@ func (s *Store) News(ctx context.Context, id SessionID, p Place) ([]Entry, []Sai
 	err = each(ctx, t, func(rows *sql.Rows) error {
 		var d Said
 		err := rows.Scan(&d.Request, &d.Turn, &d.Step, &d.N, &d.Part, &d.Text)
+		if d.Part == journalExtra {
+			d.Part, d.Text = "", ""
+		}
 		said = append(said, d)
 		return err
 	}, `SELECT j.request, r.turn, r.step, j.n, j.part, j.text FROM journal j JOIN request r ON r.id = j.request

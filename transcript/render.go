@@ -22,7 +22,21 @@ type LineRef struct {
 //
 // The references come in order of lines. An error is w's.
 func Markdown(w io.Writer, info SessionInfo, entries []Entry) ([]LineRef, error) {
+	return MarkdownSince(w, info, entries, 0)
+}
+
+// MarkdownSince is Markdown without what it shows of the entry since and those before it, nor the heading; entries must be
+// all of the session's all the same, because what comes of one stands in others. 0 is all.
+func MarkdownSince(w io.Writer, info SessionInfo, entries []Entry, since int64) ([]LineRef, error) {
 	r := &renderer{w: bufio.NewWriter(w), line: 1, past: pastOf(entries)}
+	if since > 0 {
+		for _, e := range entries {
+			if e.Seq > since {
+				r.entry(e)
+			}
+		}
+		return r.refs, r.w.Flush()
+	}
 	title := info.Title
 	if title == "" {
 		title = "Conversation"
@@ -77,12 +91,13 @@ type sessionPast struct {
 	ended      map[TurnID]bool
 	thread     map[TurnID]TurnID // the first turn of the thread that a turn belongs to
 	messages   messageFates
+	reverts    map[int64]*RevertEnded // of each revert.started
 }
 
 func pastOf(entries []Entry) sessionPast {
 	p := sessionPast{
 		map[int64]*Admission{}, map[int64][]*Verdict{}, map[RequestID]*RequestEnded{}, map[callKey]Entry{}, map[callKey]Entry{},
-		map[TurnID]bool{}, map[TurnID]bool{}, map[TurnID]TurnID{}, messageFates{},
+		map[TurnID]bool{}, map[TurnID]bool{}, map[TurnID]TurnID{}, messageFates{}, map[int64]*RevertEnded{},
 	}
 	for _, e := range entries {
 		p.messages.add(e.Body)
@@ -110,6 +125,8 @@ func pastOf(entries []Entry) sessionPast {
 			if !b.Late {
 				p.settled[callKey{b.Turn, b.Step, b.Call}] = e
 			}
+		case *RevertEnded:
+			p.reverts[b.Revert] = b
 		case *TurnEnded:
 			p.ended[b.Turn] = true
 		}
@@ -146,6 +163,8 @@ func (r *renderer) entry(e Entry) {
 		r.queued(b)
 	case *MessageDelivered:
 		r.delivered(b)
+	case *RevertStarted:
+		r.reverted(b, e.Seq)
 	case *TurnEnded:
 		r.turnEnded(b)
 	}

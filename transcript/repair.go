@@ -19,13 +19,14 @@ const (
 // [FileChanged].Path gives it. An error makes the call's state unknown.
 type Evidence = func(path string) (sha256 string, exists bool, err error)
 
-// Repair closes the turn that a dead daemon left open (C2), and returns what it appended: nothing when no turn is open and
-// no message waits. The caller holds the lease. In one transaction, by additions only:
+// Repair closes the turn that a dead daemon left open (C2), and returns what it appended: nothing when no turn or revert
+// is open and no message waits. The caller holds the lease. In one transaction, by additions only:
 //
 //   - a request without an end gets one, and what was journalled of its answer becomes a broken answer, withheld (C1, F4);
 //   - the calls of an admitted answer that have no result get a receipt: `not_started` when they were never started;
 //     else by evidence when they had told which files they would change (C3); else `unknown`;
 //   - messages that waited behind the turn are handed back (S10);
+//   - a revert that has no end gets one, each of its files settled by evidence;
 //   - the turn ends `abandoned`.
 //
 // Evidence is asked before the transaction, so that hashing large files holds up nobody. Errors are those of [Log.Append].
@@ -63,6 +64,7 @@ type wreckage struct {
 	said     bool           // the turn holds an answer
 	calls    []openCall
 	waiting  []MessageID // queued, without an end
+	reverts  []openRevert
 }
 
 // openCall is a call of an admitted answer that has no result.
@@ -73,7 +75,7 @@ type openCall struct {
 	changes []*FileChanged
 }
 
-// wreckage is nil when no turn is open and no message waits.
+// wreckage is nil when nothing is open and no message waits.
 func (l *Log) wreckage(ctx context.Context) (*wreckage, error) {
 	w := &wreckage{}
 	var seq int64
@@ -96,8 +98,8 @@ func (l *Log) wreckage(ctx context.Context) (*wreckage, error) {
 	return w, nil
 }
 
-// stranded is the wreckage of a daemon that died between two turns: messages that were to start the next one. They were
-// queued after the last turn had started.
+// stranded is the wreckage of a daemon that died between two turns: messages that were to start the next one, which were
+// queued after the last turn had started, and reverts.
 func (l *Log) stranded(ctx context.Context) (*wreckage, error) {
 	w := &wreckage{}
 	var turn int64
@@ -107,7 +109,11 @@ func (l *Log) stranded(ctx context.Context) (*wreckage, error) {
 		return nil, err
 	}
 	fates, err := l.st.messages(ctx, l.sid, turn)
-	if w.waiting = fates.waiting(); err != nil || len(w.waiting) == 0 {
+	if err != nil {
+		return nil, err
+	}
+	w.waiting = fates.waiting()
+	if w.reverts, err = l.st.openReverts(ctx, l.sid, turn); err != nil || len(w.waiting)+len(w.reverts) == 0 {
 		return nil, err
 	}
 	return w, nil
@@ -168,6 +174,9 @@ func (w *wreckage) sort(entries []Entry) {
 
 func (w *wreckage) receipts(evidence Evidence) []Body {
 	var out []Body
+	for _, o := range w.reverts {
+		out = append(out, o.settle(evidence))
+	}
 	for _, c := range w.calls {
 		r := &ToolSettled{Turn: w.turn, Step: c.step, Call: c.ID, Name: c.Name, Cause: CauseDaemonDied}
 		if c.started == nil {
@@ -235,7 +244,7 @@ func (t *tx) repair(h *head, w *wreckage, receipts []Body) ([]Entry, error) {
 			return nil, err
 		}
 		c := Conclusion{Ended: RequestEnded{Request: r.Request, Outcome: string(Broken), Error: "the daemon died"}}
-		if len(parts) > 0 {
+		if saidAnything(parts) {
 			said = true
 			c.Answer = &Answer{Turn: r.Turn, Step: r.Step, Request: r.Request, State: Broken, Cause: CauseDaemonDied, Parts: parts}
 		}

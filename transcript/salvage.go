@@ -300,14 +300,17 @@ func (d *derived) entries() ([]Entry, error) {
 
 func derives(k Kind) bool {
 	switch k {
-	case KindSessionOpened, KindTurnStarted, KindTurnEnded, KindEpochOpened, KindRequestSent, KindRequestEnded, KindFileChanged, KindToolSettled:
+	case KindSessionOpened, KindTurnStarted, KindTurnEnded, KindEpochOpened, KindRequestSent, KindRequestEnded, KindFileChanged, KindToolSettled, KindRevertStarted, KindMessageQueued:
 		return true
 	}
 	return false
 }
 
 func (d *derived) take(e Entry) error {
-	var err error
+	err := d.t.useBlobs(d.sid, seenBlobs(e.Body)...)
+	if err != nil {
+		return err
+	}
 	switch b := e.Body.(type) {
 	case *SessionOpened:
 		if d.found.workspace == "" {
@@ -346,6 +349,8 @@ func (d *derived) take(e Entry) error {
 		d.ended[b.Request] = true
 	case *FileChanged:
 		err = d.t.useBlobs(d.sid, b.Before, b.After)
+	case *RevertStarted:
+		err = d.t.useBlobs(d.sid, b.blobs()...)
 	case *ToolSettled:
 		err = d.t.useBlobs(d.sid, b.Full)
 	}

@@ -28,6 +28,8 @@ type sessionCheck struct {
 	pending  map[MessageID]int64 // queued, without an end yet → seq
 	damaged  bool
 	verdicts map[int64][]*Verdict // by the seq of the answer
+
+	reverting map[int64]*RevertStarted // without an end yet, by seq
 }
 
 type epochCheck struct {
@@ -113,11 +115,17 @@ func (c *sessionCheck) entry(r rawEntry) error {
 		c.messages = append(c.messages, Message{Role: m.Role, Source: m.Source, Origin: m.Origin})
 	}
 	c.checkMessage(e)
+	if err := c.revert(e); err != nil {
+		return err
+	}
 	switch b := e.Body.(type) {
 	case *TurnStarted:
 		c.v.rep.Turns++
 		if c.open != "" {
 			c.problem(Problem{Seq: e.Seq, What: fmt.Sprintf("%s started while %s had not ended", b.Turn, c.open)})
+		}
+		if len(c.reverting) > 0 && !c.damaged {
+			c.problem(Problem{Seq: e.Seq, What: fmt.Sprintf("%s started while a revert had not ended", b.Turn)})
 		}
 		c.open, c.turns[b.Turn] = b.Turn, [2]int64{e.Seq, 0}
 	case *TurnEnded:
@@ -238,7 +246,7 @@ func (c *sessionCheck) tables() error {
 			c.problem(Problem{Seq: e.seq, What: fmt.Sprintf("the epoch table says something else of epoch %d", n)})
 		}
 	}
-	if c.open == "" && len(c.pending) == 0 {
+	if c.open == "" && len(c.pending) == 0 && len(c.reverting) == 0 {
 		return nil
 	}
 	live, err := c.live()

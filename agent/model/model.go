@@ -69,16 +69,25 @@ const (
 	Text                       // Text
 	Reasoning                  // Text
 	CallPiece                  // a piece of a tool call arrived; nothing of it may be acted on (S5)
+	PartExtra                  // what goes back with a part: Part, Type, Extra
 	End                        // the dialect's terminal event came; Parts, Finish, Usage. The last delta
 )
 
 // Delta is one step of a response. Text is never empty and always whole characters: what a provider split within a
 // character is joined first.
+//
+// A dialect whose blocks carry more than text (a signature, an encrypted form) begins each such block with a PartExtra, and
+// gives another one for it as soon as more is known: when its signature comes, and not at End (T3). Which part it is of
+// follows from [transcript.Spoken]: Text and Reasoning are its Say, PartExtra is its Carry. So a stop keeps a block that
+// ended with its signature, and of one that was cut what Encode needs to see that it was.
 type Delta struct {
 	Kind   DeltaKind
 	Status int
 	Text   string
-	Parts  []transcript.Part // the whole answer in order, calls included, ids unique and not empty
+	Part   int                 // counted from 0 over the answer's text and reasoning; it can be an earlier one
+	Type   transcript.PartType // of Part
+	Extra  json.RawMessage     // as in [transcript.Part]; nil for a part that only has to begin
+	Parts  []transcript.Part   // the whole answer in order, calls included, ids unique and not empty
 	Finish string
 	Usage  *transcript.Usage
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"fermata/agent/model"
 	"fermata/agent/model/chat"
 	"fermata/tools"
+	"fermata/tools/watch"
 	"fermata/transcript"
 )
 
@@ -32,6 +34,7 @@ type app struct {
 	flagData      string
 	flagWorkspace string
 	flagYes       bool
+	flagMode      string
 	flagVerbose   bool
 
 	settings func() (*settings, error) // once; the config file is read here
@@ -51,7 +54,9 @@ func newApp() *app {
 // addTurnFlags adds the flags of the subcommands that run turns.
 func (a *app) addTurnFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&a.flagModel, "model", "m", "", "model to use, as provider/model")
-	cmd.Flags().BoolVarP(&a.flagYes, "yes", "y", false, "let tools change files and run commands without asking")
+	cmd.Flags().StringVar(&a.flagMode, "mode", "", "permission mode: "+strings.Join(modeNames(), ", "))
+	cmd.Flags().BoolVarP(&a.flagYes, "yes", "y", false, "let tools change files and run commands without asking: --mode trust")
+	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modeNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 }
 
 // configFile is the path of the config file, whether it exists or not.
@@ -75,7 +80,15 @@ func (a *app) readSettings() (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resolve(c, a.flagModel, a.flagYes, environment)
+	mode, err := a.mode()
+	if err != nil {
+		return nil, err
+	}
+	s, err := resolve(c, a.flagModel, mode, environment)
+	if err == nil {
+		s.policy.Protected = a.protected()
+	}
+	return s, err
 }
 
 // workspace is the root that --workspace names, else the current folder: absolute, and without symbolic links, so that
@@ -203,9 +216,12 @@ func (a *app) newAgent(client agent.Client, log *slog.Logger) (*agent.Agent, err
 		Models:   a.model,
 		Client:   client,
 		Tools:    tools.All(),
+		More:     s.mcpServers(log),
 		Policy:   s.policy,
 		Secrets:  s.keyVariables(),
+		Sandbox:  s.config.Run.sandbox(a.protected()),
 		Log:      log,
+		Watcher:  watch.New(log),
 		Checks:   s.checks(),
 		MaxSteps: s.config.Limits.MaxSteps,
 		Retry:    agent.Retry{Tries: s.config.Limits.Tries},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -13,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"fermata/agent"
-	"fermata/agent/permit"
 	"fermata/tools/workspace"
 	"fermata/transcript"
 )
@@ -237,60 +235,8 @@ func wrapped(line string, width int) []string {
 	return append(lines, string(rest))
 }
 
-// Permission implements [agent.Client]: it asks in the terminal. Where nobody can be asked it denies, with a reason that
-// says how the user can allow it.
-func (x *asking) Permission(ctx context.Context, q agent.Question) (agent.Reply, error) {
-	if x.keys == nil {
-		return agent.Reply{Answer: permit.DenyCall, Why: "fermata runs without a terminal, so the user cannot be asked; " +
-			"they can allow it with fermata ask --yes, or with allow or mode under [permissions] in the config"}, nil
-	}
-	if err := x.events.Drain(ctx); err != nil { // the question stands below what led to it
-		return agent.Reply{}, err
-	}
-	x.keys.discard()
-	st := x.screen.note.style
-	x.screen.say(st.warn(st.dot()) + " " + st.bold(q.Call.Tool) + " asks for permission")
-	x.screen.say(indented(asked(q.Call)))
-	if change := x.screen.argument(q.CallID); change != "" {
-		x.screen.say(st.dim(indented(change)))
-	}
-	key, err := x.keys.choose(ctx, "  [y]es once, [s]ession, [n]o?", "ysn")
-	switch {
-	case errors.Is(err, errInterrupt):
-		if t, ok := x.agent.Turn(q.Turn); ok {
-			t.Stop(agent.ErrStopped) // answers the question too (S14)
-		}
-		return agent.Reply{Answer: permit.DenyCall}, nil
-	case err != nil:
-		return agent.Reply{}, err
-	}
-	switch key {
-	case 'y':
-		x.screen.say(st.dim("  yes, once"))
-		return agent.Reply{Answer: permit.AllowOnce}, nil
-	case 's':
-		x.screen.say(st.dim("  yes, for this session"))
-		return agent.Reply{Answer: permit.AllowSession}, nil
-	}
-	x.screen.say(st.dim("  no"))
-	return agent.Reply{Answer: permit.DenyCall}, nil
-}
-
 // Overlay implements [agent.Client]: a terminal has no open documents.
 func (x *asking) Overlay(string) workspace.Overlay { return nil }
-
-// asked is what a call is about to do: the command, or the path and the change.
-func asked(c permit.Call) string {
-	switch {
-	case c.Command != "":
-		return c.Command
-	case c.Path != "" && !strings.Contains(c.Summary, c.Path):
-		return c.Path + "\n" + c.Summary
-	case c.Summary != "":
-		return c.Summary
-	}
-	return c.Path
-}
 
 func indented(text string) string {
 	return "    " + strings.ReplaceAll(printable(strings.TrimRight(text, "\n")), "\n", "\n    ")

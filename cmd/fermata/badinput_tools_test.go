@@ -76,7 +76,7 @@ func toolCases(outside string) []toolCase {
 		{name: "a folder", steps: read("numbered"), want: []string{"read_file: …use list_dir"}},
 		{name: "a file within a file", steps: read("plain.txt/x"), want: []string{"read_file: plain.txt/x: …"}},
 		{name: "a name of 5000 letters", steps: read(strings.Repeat("a", 5000)), want: []string{"read_file: …"}},
-		{name: "the folder of git", steps: call("write_file", map[string]string{"path": ".git/hooks/pre-commit", "content": "x"}), want: []string{"write_file: …"}},
+		{name: "the folder of git", steps: call("write_file", map[string]string{"path": ".git/hooks/pre-commit", "content": "x"}), want: []string{"[not run: …git/hooks/pre-commit is protected…]"}},
 		{name: "a binary file", steps: read("binary"), want: []string{"read_file: binary cannot be shown: it is binary…"}},
 		{name: "a binary file edited", steps: edit("binary", "ab", "cd"), want: []string{"edit_file: binary: it is binary or not UTF-8, and cannot be edited"}, file: "binary", holds: "ab\x00\x01"},
 		{name: "a file in Latin-1", steps: read("latin1.txt"), want: []string{"read_file: latin1.txt cannot be shown: it is not UTF-8…"}},

@@ -25,6 +25,8 @@ type config struct {
 	Limits      limitsConfig              `toml:"limits"`
 	Permissions permissionsConfig         `toml:"permissions"`
 	Checks      []checkConfig             `toml:"check"`
+	Run         runConfig                 `toml:"run"`
+	MCP         []mcpConfig               `toml:"mcp"`
 
 	path  string   // "" when there is no file
 	order []string // names of Providers as the file has them
@@ -41,11 +43,6 @@ type limitsConfig struct {
 	MaxSteps    int    `toml:"max_steps"`    // model requests a turn; 0 is the agent's own limit
 	Tries       int    `toml:"tries"`        // of a model request that fails in passing; 0 is the agent's own number
 	IdleTimeout string `toml:"idle_timeout"` // a Go duration; "" is the provider's own
-}
-
-type permissionsConfig struct {
-	Mode  string   `toml:"mode"`  // "ask", "yes" or "read-only"; "" is "ask"
-	Allow []string `toml:"allow"` // names of tools that need no question
 }
 
 // problem is something wrong in a config file, at a line.
@@ -158,12 +155,9 @@ func (v *validator) config(c *config, toolNames []string) {
 		}
 	}
 	v.checks(c)
-	v.oneOf(c.Permissions.Mode, []string{"ask", "yes", "read-only"}, "permissions", "mode")
-	for _, tool := range c.Permissions.Allow {
-		if !slices.Contains(toolNames, tool) {
-			v.at([]string{"permissions", "allow"}, "allow names %q, but there is no such tool%s", tool, didYouMean(tool, toolNames))
-		}
-	}
+	v.run(c.Run)
+	v.mcp(c)
+	v.permissions(c.Permissions, slices.Concat(toolNames, c.namedMCPTools()))
 }
 
 func (v *validator) provider(name string, p providerConfig) {

@@ -45,7 +45,18 @@ func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
 		{"no time at all", "[limits]\nidle_timeout = \"0s\"\n", `2: idle_timeout is "0s", which is no duration; write it like "120s" or "5m"`},
 		{"no tries", "[limits]\ntries = 0\n", `2: tries is 0; it must be 1 (never try again) or more`},
 		{"no steps", "[limits]\nmax_steps = 0\n", `2: max_steps is 0; it must be 1 or more`},
-		{"bad mode", "[permissions]\nmode = \"readonly\"\n", `2: mode is "readonly", which is not one of ask, yes, read-only (did you mean "read-only"?)`},
+		{"bad mode", "[permissions]\nmode = \"readonly\"\n", `2: mode is "readonly", which is not one of read-only, ask, edit, trust (did you mean "read-only"?)`},
+		{"the mode of before", "[permissions]\nmode = \"yes\"\n", `2: mode "yes" is called "trust"`},
+		{"rule without a subject", "[[permissions.rule]]\ndecision = \"allow\"\n", `1: a rule needs a tool, a command or a path`},
+		{"rule without a decision", "[[permissions.rule]]\ntool = \"write_file\"\n", `1: decision is ""; it must be allow, deny or ask`},
+		{"rule with another decision", "[[permissions.rule]]\ntool = \"write_file\"\ndecision = \"alow\"\n", `3: decision is "alow"; it must be allow, deny or ask (did you mean "allow"?)`},
+		{"rule of an unknown tool", "[[permissions.rule]]\ntool = \"run_command\"\ndecision = \"deny\"\n[[permissions.rule]]\ndecision = \"deny\"\ntool = \"writefile\"\n", `6: the rule names the tool "writefile", but there is no such tool (did you mean "write_file"?)`},
+		{"rule of a compound command", "[[permissions.rule]]\ncommand = \"go test; ls\"\ndecision = \"allow\"\n", `2: command "go test; ls" cannot be the beginning of a command: it is more than one command`},
+		{"rule of a command and a path", "[[permissions.rule]]\ncommand = \"ls\"\npath = \"docs\"\ndecision = \"allow\"\n", `3: a rule is about a command or about a path; make two rules of it`},
+		{"rule of an absolute path", "[[permissions.rule]]\npath = \"/etc/**\"\ndecision = \"allow\"\n", `2: the pattern "/etc/**" must be relative to the workspace, like "docs/**"`},
+		{"rule of a path outside", "[[permissions.rule]]\npath = \"../x\"\ndecision = \"allow\"\n", `2: the pattern "../x" leads out of the workspace; leave out its dots`},
+		{"bad pattern of secrets", "[permissions]\nmode = \"ask\"\nsecrets = [\"a[\"]\n", `3: the pattern "a[" is malformed: it is empty, or a bracket or brace is not closed`},
+		{"unknown key of a rule", "[[permissions.rule]]\ntool = \"write_file\"\ndecision = \"deny\"\nfile = \"x\"\n", `4: unknown key "file" in [permissions.rule]; there are: tool, command, path, decision`},
 		{"unknown tool", "[permissions]\nallow = [\"write_file\", \"writefile\"]\n", `2: allow names "writefile", but there is no such tool (did you mean "write_file"?)`},
 		{"unknown key in a check", "[[check]]\nname = \"a\"\npatern = \"x\"\n", `1: check "a" has neither a command nor a pattern` + "\n/c.toml:" + `3: unknown key "patern" in [check] (did you mean "pattern"?)`},
 		{"check without a name", "[[check]]\npattern = \"x\"\n", `1: a check needs a name`},
@@ -100,13 +111,13 @@ allow = ["write_file"]
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := resolve(c, "", false, func(string) string { return "" })
+	s, err := resolve(c, "", "", func(string) string { return "" })
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := s.provider("mine", func(string) string { return "" })
 	if s.model != "mine/big/one" || p.kind != "vllm" || p.baseURL != "https://gpu.example/v1" || len(p.keyCommand) != 3 ||
-		p.idle != 90*time.Second || c.Limits.MaxSteps != 7 || c.Durability != "power" || s.policy.Mode != permit.ModeReadOnly || len(s.policy.Allow) != 1 {
+		p.idle != 90*time.Second || c.Limits.MaxSteps != 7 || c.Durability != "power" || s.policy.Mode != permit.ModeReadOnly || len(s.policy.Rules) != 1 {
 		t.Errorf("got %+v and %+v", s, p)
 	}
 	if name, model := splitModel(s.model); name != "mine" || model != "big/one" {
@@ -137,7 +148,7 @@ func TestAFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(test.name, err)
 		}
-		s, err := resolve(c, test.flag, false, func(name string) string { return test.env[name] })
+		s, err := resolve(c, test.flag, "", func(name string) string { return test.env[name] })
 		if err != nil || s.model != test.want {
 			t.Errorf("%s: %+v, %v; want %s", test.name, s, err, test.want)
 		}

@@ -26,7 +26,7 @@ var crashScenario = script("Change it.",
 	`call write_file {"path":"new.txt","content":"new\n"}`,
 	`call run {"command":"echo ran >> ran.txt"}`) +
 	script("Change it.", "size 4000", `say "All is done."`) +
-	script("Say half.", "size 4000", `think "Hm. "`, `say "half a wo"`, "hang") +
+	script("Say half.", "size 4000", piece(0, "text", "Hm. "), piece(0, "signature", "Eq0/one=="), piece(1, "text", "So. "), `say "half a wo"`, "hang") +
 	script("Rather so.", "size 4000", `say "Better. "`,
 		`call run {"command":"echo ready; exec sleep 10"}`, `call write_file {"path":"never.txt","content":"x"}`) + thenGood
 
@@ -44,7 +44,9 @@ type crashed struct {
 func walkUntilDead(t *testing.T, k int) *crashed {
 	t.Helper()
 	c := &crashed{places: filepath.Join(t.TempDir(), "places")}
-	c.editor = newEditor(t, crashScenario, peer.Options{
+	c.editor = newUser(t, crashScenario, "")
+	c.behind("openrouter")
+	c.start(peer.Options{
 		Env:    []string{fmt.Sprintf("%s=%d %s", faultAt, k, c.places)},
 		Answer: func(string, json.RawMessage) (any, *peer.Error) { return map[string]any{"answer": "once"}, nil },
 	})
@@ -137,7 +139,7 @@ func (c *crashed) cameTo() []string {
 // place was, the log of the next daemon holds all that the client was told, the tools are settled as the files are, and the
 // session goes on.
 //
-// guards C1, C2, C3, P1, P2, P4, invariants 1, 2 and 4
+// guards C1, C2, C3, P1, P2, P4, T3, invariants 1, 2 and 4
 func TestADaemonKilledAtAnyCommitLosesNothingThatWasShown(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return // the commands of the walk are for a Unix shell; transcript and tools have their own tests there
@@ -203,8 +205,11 @@ func (c *crashed) checkTold(log []logEntry) {
 		case *transcript.TurnEnded:
 			ended[string(b.Turn)] = b
 		case *transcript.Answer:
-			for _, p := range b.Parts {
+			for i, p := range b.Parts {
 				said[key(string(b.Turn), b.Step, p.Type)] += p.Text
+				if p.Text == "So. " && !strings.Contains(string(b.Parts[i-1].Extra), "Eq0/one==") { // T3
+					c.t.Errorf("the block before it has lost its signature: %+v", b.Parts)
+				}
 			}
 		}
 	}

@@ -49,6 +49,8 @@ func (d *doctor) all(ctx context.Context) {
 	d.database(ctx)
 	d.state()
 	d.programs()
+	d.sandbox()
+	d.mcp(ctx)
 }
 
 func (d *doctor) say(verdict, what, format string, args ...any) {
@@ -102,6 +104,7 @@ func (d *doctor) config() {
 		d.ok("config", "%s", tilde(path))
 	}
 	d.ok("model", "%s (%s)", s.model, s.from)
+	d.ok("may do", "permission mode %s, %s; see fermata permissions", s.policy.Mode, plural(len(s.policy.Rules), "rule"))
 }
 
 func (d *doctor) provider(ctx context.Context) {

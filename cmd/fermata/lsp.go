@@ -47,6 +47,7 @@ func serveLSP(ctx context.Context, a *app) error {
 			return ag, store, err
 		},
 		Dialect:  dialectByName,
+		Models:   a.models,
 		StateDir: dir,
 		Log:      log,
 	})

@@ -128,10 +128,13 @@ func newRootCommand(a *app) *cobra.Command {
 		newForkCommand(a),
 		newRenameCommand(a),
 		newDeleteCommand(a),
+		newChangesCommand(a),
+		newRevertCommand(a),
 		newStatsCommand(a),
 		newVerifyCommand(a),
 		newRepairCommand(a),
 		newRecheckCommand(a),
+		newPermissionsCommand(a),
 		newDoctorCommand(a),
 		newVersionCommand(a),
 	)

@@ -105,6 +105,8 @@ func (s *screen) show(ev agent.Event) {
 		s.said = nil
 	case ev.Stopping != nil:
 		s.line(s.note.style.warn("stopping" + s.note.style.ellipsis()))
+	case ev.Warning != nil:
+		s.line(s.note.style.warn(oneLine(ev.Warning.Text, 0)))
 	case ev.Entry != nil:
 		s.entry(ev.Entry)
 	}

@@ -60,12 +60,9 @@ type settings struct {
 	policy permit.Policy
 }
 
-// resolve makes settings. model and yes are the flags; getenv reads the environment.
-func resolve(c *config, model string, yes bool, getenv func(string) string) (*settings, error) {
-	s := &settings{config: c, policy: permit.Policy{Mode: permit.Mode(c.Permissions.Mode), Allow: c.Permissions.Allow}}
-	if yes {
-		s.policy.Mode = permit.ModeYes
-	}
+// resolve makes settings. model and mode are the flags; getenv reads the environment.
+func resolve(c *config, model string, mode permit.Mode, getenv func(string) string) (*settings, error) {
+	s := &settings{config: c, policy: c.Permissions.policy().With(mode)}
 	s.model, s.from = chooseModel(c, model, getenv)
 	if s.model == "" {
 		return nil, fmt.Errorf("%s configures providers but no model: add a line like model = %q", tilde(c.path), c.order[0]+"/NAME")
@@ -139,6 +136,9 @@ func (s *settings) keyVariables() []string {
 		if p.KeyEnv != "" {
 			names = append(names, p.KeyEnv)
 		}
+	}
+	for _, m := range s.config.MCP {
+		names = append(names, m.server().Variables()...)
 	}
 	slices.Sort(names)
 	return names

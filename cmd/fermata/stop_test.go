@@ -16,6 +16,7 @@ import (
 // Each file of testdata/stop is a stop, or an end that nobody asked for, driven over LSP against the real binary and a
 // real HTTP model. Its sections:
 //
+//	provider  the kind of provider that it is behind; "deepseek" without this section
 //	model   the scenario that the model plays
 //	when    the moment of the stop: "shown TEXT" (the text shown so far ends with it), "output TEXT" (of a tool),
 //	        "request" (it has arrived whole), "question" (permission is asked for), "write" (start and stop in one
@@ -26,7 +27,7 @@ import (
 //	result  outcome and cause, then one line for each tool call: its id, state and cause
 //	next    the messages of the next request, each as its exact JSON; … stands for any text
 //
-// guards P1, P2, S2, S3, S4, S5, S6, S7, S8, S10, S11, S14, F1
+// guards P1, P2, S2, S3, S4, S5, S6, S7, S8, S10, S11, S14, F1, T1, T2, T3
 func TestWhatTheClientWasShownIsWhatTheModelSeesNext(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "stop", "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -50,7 +51,11 @@ func TestWhatTheClientWasShownIsWhatTheModelSeesNext(t *testing.T) {
 
 func playStop(t *testing.T, c map[string]string) {
 	asked, answered := make(chan struct{}, 1), make(chan struct{})
-	e := newEditor(t, c["model"], peer.Options{Answer: func(method string, _ json.RawMessage) (any, *peer.Error) {
+	e := newUser(t, c["model"], "")
+	if kind := strings.TrimSpace(c["provider"]); kind != "" {
+		e.behind(kind)
+	}
+	e.start(peer.Options{Answer: func(method string, _ json.RawMessage) (any, *peer.Error) {
 		if method != "fermata/permission" {
 			return nil, nil
 		}

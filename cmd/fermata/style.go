@@ -40,6 +40,7 @@ func (s style) dim(text string) string  { return s.sgr("2", text) }
 func (s style) bold(text string) string { return s.sgr("1", text) }
 func (s style) warn(text string) string { return s.sgr("33", text) }
 func (s style) bad(text string) string  { return s.sgr("31", text) }
+func (s style) good(text string) string { return s.sgr("32", text) }
 
 // pick chooses a sign or its spelling in ASCII.
 func (s style) pick(sign, ascii string) string {

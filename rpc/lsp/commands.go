@@ -16,7 +16,7 @@ import (
 
 var commandNames = []string{
 	wire.CommandAsk, wire.CommandStop, wire.CommandRedirect, wire.CommandOpenTranscript, wire.CommandShowModelInput,
-	wire.CommandRetry, wire.CommandKeep,
+	wire.CommandRetry, wire.CommandKeep, wire.CommandShowChanges, wire.CommandRevert,
 }
 
 type executeCommandParams struct {
@@ -74,6 +74,10 @@ func executeCommand(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error)
 		return s.launch(asked{turn: a.ReserveRetry(args.Turn), retry: true, replaces: args.Turn, session: args.Session, token: p.Token}), nil
 	case wire.CommandKeep:
 		return func(ctx context.Context) (any, error) { return s.keep(ctx, args.Session, args.Turn) }, nil
+	case wire.CommandShowChanges:
+		return func(ctx context.Context) (any, error) { return s.showChanges(ctx, args) }, nil
+	case wire.CommandRevert:
+		return func(ctx context.Context) (any, error) { return s.revertByCommand(ctx, args) }, nil
 	case wire.CommandOpenTranscript:
 		return func(ctx context.Context) (any, error) { return s.openTranscript(ctx, args.Session) }, nil
 	case wire.CommandShowModelInput:

@@ -46,6 +46,7 @@ var requests = map[string]method{
 	wire.SessionFork:      sessionFork,
 	wire.SessionRename:    plain((*server).sessionRename),
 	wire.SessionDelete:    plain((*server).sessionDelete),
+	wire.SessionMode:      plain((*server).sessionMode),
 	wire.TurnStart:        turnStart,
 	wire.TurnStop:         turnStop,
 	wire.TurnRedirect:     turnRedirect,
@@ -53,10 +54,13 @@ var requests = map[string]method{
 	wire.TurnRetry:        turnRetry,
 	wire.TurnAdopt:        plain((*server).turnAdopt),
 	wire.TurnRecheck:      plain((*server).turnRecheck),
+	wire.TurnChanges:      plain((*server).turnChanges),
+	wire.TurnRevert:       plain((*server).turnRevert),
 	wire.TranscriptRender: plain((*server).transcriptRender),
 	wire.RequestList:      plain((*server).requestList),
 	wire.RequestInput:     plain((*server).requestInput),
 	wire.RequestResend:    requestResend,
+	wire.ModelList:        plain((*server).modelList),
 	wire.Stats:            plain((*server).stats),
 }
 

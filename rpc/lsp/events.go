@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"go.lsp.dev/protocol"
+
 	"fermata/agent"
 	"fermata/rpc"
 	"fermata/rpc/wire"
@@ -67,6 +69,9 @@ func (s *server) pump(sub *agent.Subscription) {
 		if err := s.stream.Notify(wire.Event, buf); err != nil {
 			return // the stream has hung up
 		}
+		if ev.Warning != nil && !s.client.fermata {
+			s.showMessage(protocol.MessageTypeWarning, ev.Warning.Text)
+		}
 		s.progressOfNext(ev)
 		if control && s.client.refreshLenses {
 			s.lenses.changed()
@@ -116,6 +121,10 @@ func appendEvent(dst []byte, ev agent.Event) []byte {
 	case ev.Stopping != nil:
 		dst = appendText(dst, `,"kind":`, wire.EventStopping)
 		dst = appendText(dst, `,"turn":`, string(ev.Stopping.Turn))
+	case ev.Warning != nil:
+		dst = appendText(dst, `,"kind":`, wire.EventWarning)
+		dst = appendText(dst, `,"turn":`, string(ev.Warning.Turn))
+		dst = appendText(dst, `,"text":`, ev.Warning.Text)
 	case ev.Entry != nil:
 		dst = append(dst, ',')
 		dst = appendEntry(dst, *ev.Entry)

@@ -110,13 +110,19 @@ func (v *views) drop(session transcript.SessionID) (control bool) {
 	return control
 }
 
-// RemoveStateFiles removes the files that were written of a session for an editor to open: its transcript and its model
-// inputs. It goes on after an error and returns the first.
+// RemoveStateFiles removes the files that were written of a session for an editor to open: its transcript, its model
+// inputs and what its turns changed. It goes on after an error and returns the first.
 func RemoveStateFiles(stateDir string, d transcript.Deleted) error {
 	paths := []string{filepath.Join(stateDir, "transcripts", fileName(string(d.Session))+".md")}
 	for _, r := range d.Requests {
 		name := filepath.Join(stateDir, "inputs", fileName(string(r)))
 		paths = append(paths, name+".body", name+".json")
+	}
+	diffs, _ := os.ReadDir(filepath.Join(stateDir, "changes")) // no folder, no files
+	for _, f := range diffs {
+		if strings.HasPrefix(f.Name(), fileName(string(d.Session))+"-") {
+			paths = append(paths, filepath.Join(stateDir, "changes", f.Name()))
+		}
 	}
 	var first error
 	for _, path := range paths {

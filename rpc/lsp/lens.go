@@ -87,15 +87,15 @@ func (v view) controls() []protocol.Command {
 		if v.withheld {
 			title = "Withheld by a check"
 		}
-		return append(append([]protocol.Command{command(title, wire.CommandOpenTranscript, args)}, v.again()...),
-			command("Transcript", wire.CommandOpenTranscript, args))
+		return v.withChanges(append(append([]protocol.Command{command(title, wire.CommandOpenTranscript, args)}, v.again()...),
+			command("Transcript", wire.CommandOpenTranscript, args)))
 	}
-	return []protocol.Command{
+	return v.withChanges([]protocol.Command{
 		command("Stopped here", wire.CommandOpenTranscript, args),
 		command("Redirect", wire.CommandRedirect, args),
 		command("Transcript", wire.CommandOpenTranscript, args),
 		command("Model input", wire.CommandShowModelInput, args),
-	}
+	})
 }
 
 // again is what can be done about a turn that failed (F3); to keep there may be nothing.
@@ -150,6 +150,7 @@ func (s *server) codeAction(ctx context.Context, p codeActionParams) (any, error
 			cmds = append(cmds, command("Redirect…", wire.CommandRedirect, args))
 		}
 	}
+	cmds = append(cmds, s.views.changeActions(key(p.TextDocument.URI), p.Range.Start.Line)...)
 	actions := make([]protocol.CommandOrCodeAction, 0, len(cmds))
 	kind := protocol.CodeActionKind(actionKind)
 	for _, c := range cmds {
@@ -174,11 +175,8 @@ func (v view) failed() bool {
 // that runs, else the last one if it was stopped or failed.
 func (v *views) nearest(key string, line uint32) (view, bool) {
 	var best *view
-	distance := func(t view) int64 {
-		return max(int64(t.anchor.Range.Start.Line)-int64(line), int64(line)-int64(t.anchor.Range.End.Line), 0)
-	}
 	for _, t := range v.in(key) {
-		if best == nil || distance(t) < distance(*best) {
+		if best == nil || t.distance(line) < best.distance(line) {
 			best = &t
 		}
 	}

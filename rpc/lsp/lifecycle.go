@@ -83,6 +83,7 @@ type capabilities struct {
 // client is what a client can do.
 type client struct {
 	fermata         bool // speaks the fermata/* protocol
+	ownCommands     bool
 	documentChanges bool
 	refreshLenses   bool
 	actionLiterals  bool
@@ -105,6 +106,7 @@ func initialize(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error) {
 	literals := c.TextDocument.CodeAction.CodeActionLiteralSupport
 	s.client = client{
 		fermata:         experimental.Fermata != nil && experimental.Fermata.Protocol == wire.Protocol,
+		ownCommands:     experimental.Fermata != nil && experimental.Fermata.OwnCommands,
 		documentChanges: c.Workspace.WorkspaceEdit.DocumentChanges,
 		refreshLenses:   c.Workspace.CodeLens.RefreshSupport,
 		actionLiterals:  len(literals) > 0 && string(literals) != "null",
@@ -134,7 +136,9 @@ func (s *server) serverCapabilities() *protocol.InitializeResult {
 	c.TextDocumentSync = &protocol.TextDocumentSyncOptions{
 		OpenClose: &yes, Change: &change, Save: &protocol.SaveOptions{IncludeText: &yes},
 	}
-	c.ExecuteCommandProvider.Commands = slices.Clone(commandNames)
+	if !s.client.ownCommands {
+		c.ExecuteCommandProvider.Commands = slices.Clone(commandNames)
+	}
 	c.CodeLensProvider = &protocol.CodeLensOptions{}
 	c.CodeActionProvider = protocol.Boolean(true)
 	c.Workspace = &protocol.WorkspaceOptions{WorkspaceFolders: &protocol.WorkspaceFoldersServerCapabilities{

@@ -27,15 +27,13 @@ func TestTheLifeCycleIsKept(t *testing.T) {
 		"general": obj{"positionEncodings": []string{"utf-16", "utf-8"}}, "experimental": "anything"}}, &r)
 	c := r.Capabilities
 	if r.ServerInfo.Name != "fermata" || r.ServerInfo.Version != "1.2.3" || c.PositionEncoding != "utf-8" ||
-		c.TextDocumentSync.Change != 2 || len(c.ExecuteCommandProvider.Commands) != 7 || !c.CodeActionProvider ||
+		c.TextDocumentSync.Change != 2 || len(c.ExecuteCommandProvider.Commands) != 9 || !c.CodeActionProvider ||
 		c.CodeLensProvider == nil || c.Experimental.Fermata.Protocol != 1 {
 		t.Errorf("%+v", r)
 	}
 	e.refused("initialize", obj{"capabilities": obj{}}, -32600, "before")
 	e.refused("textDocument/hover", nil, -32601, "textDocument/hover")
-	for _, later := range []string{"turn/changes", "turn/revert"} {
-		e.refused("fermata/"+later, obj{}, -32601, later)
-	}
+	e.refused("fermata/turn/undo", obj{}, -32601, "turn/undo")
 	e.send(note("$/setTrace", obj{"value": "off"}), note("no/such", 7), note("textDocument/didChange", 7),
 		note("$/cancelRequest", obj{"id": "none"}), note("window/workDoneProgress/cancel", obj{"token": 7}))
 	e.call("fermata/session/list", nil, nil)

@@ -125,9 +125,6 @@ func (s *server) readFile(root, rel, uri, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if ok, why := workspace.IsText(f.Content); !ok {
-		return "", fmt.Errorf("%s cannot be read: %s", rel, why)
-	}
-	_, text := workspace.CutBOM(f.Content)
-	return string(text), nil
+	text, _, err := f.Text()
+	return text, err
 }

@@ -21,6 +21,7 @@ import (
 	"fermata/agent"
 	"fermata/agent/model"
 	"fermata/rpc"
+	"fermata/rpc/wire"
 	"fermata/transcript"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	Open func(ctx context.Context, c agent.Client) (*agent.Agent, *transcript.Store, error)
 	// Dialect finds the dialect that a request was encoded with, to tell what it could not send (T2); nil tells nothing.
 	Dialect func(name string) (model.Dialect, error)
+	// Models tells the models that turns can use; nil tells none.
+	Models func(ctx context.Context) (wire.ModelListResult, error)
 	// StateDir is the folder for files that editors open: transcripts, model inputs, prompts. It is made when needed.
 	StateDir string
 	// MaxMessage is the length of the longest message in bytes; 0 means rpc.DefaultMaxMessage.

@@ -58,7 +58,7 @@ func (s *server) openTranscript(ctx context.Context, id transcript.SessionID) (a
 	if err != nil {
 		return nil, err
 	}
-	text, _, err := s.render(ctx, id, "markdown")
+	text, _, _, err := s.render(ctx, id, "markdown", 0)
 	if err != nil {
 		return nil, rpc.About(id, err)
 	}

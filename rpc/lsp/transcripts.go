@@ -22,44 +22,61 @@ func (s *server) transcriptRender(ctx context.Context, p wire.TranscriptRenderPa
 	if err != nil {
 		return nil, err
 	}
-	text, lines, err := s.render(ctx, id, p.Format)
+	text, lines, turns, err := s.render(ctx, id, p.Format, p.Since)
 	if err != nil {
 		return nil, rpc.About(id, err)
 	}
 	r := wire.TranscriptRenderResult{Session: id, Format: p.Format, Text: string(text), Lines: make([]wire.LineRef, 0, len(lines))}
+	var last transcript.TurnID
 	for _, l := range lines {
-		r.Lines = append(r.Lines, wire.LineRef{Line: l.Line, Seq: l.Seq})
+		ref := wire.LineRef{Line: l.Line, Seq: l.Seq}
+		if turn := turns[l.Seq]; turn != last {
+			ref.Turn, last = turn, turn
+		}
+		r.Lines = append(r.Lines, ref)
 	}
 	return r, nil
 }
 
-// render is a session as markdown or as one entry of JSON a line.
-func (s *server) render(ctx context.Context, id transcript.SessionID, format string) ([]byte, []transcript.LineRef, error) {
+// render is a session as markdown or as one entry of JSON a line, without what is shown up to the entry since; turns are the
+// turns in which the entries were written, those behind a turn's end being its too.
+func (s *server) render(ctx context.Context, id transcript.SessionID, format string, since int64) (
+	text []byte, lines []transcript.LineRef, turns map[int64]transcript.TurnID, err error,
+) {
 	_, store, err := s.backend(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	entries, err := store.Entries(ctx, id, 0, 0)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	turns = make(map[int64]transcript.TurnID, len(entries))
+	var turn transcript.TurnID
+	for _, e := range entries {
+		if b, ok := e.Body.(*transcript.TurnStarted); ok {
+			turn = b.Turn
+		}
+		turns[e.Seq] = turn
 	}
 	var b bytes.Buffer
 	if format == "json" {
-		var lines []transcript.LineRef
-		for i, e := range entries {
-			lines = append(lines, transcript.LineRef{Line: i + 1, Seq: e.Seq})
-			b.WriteByte('{')
-			b.Write(appendEntry(nil, e))
-			b.WriteString("}\n")
+		for _, e := range entries {
+			if e.Seq > since {
+				lines = append(lines, transcript.LineRef{Line: len(lines) + 1, Seq: e.Seq})
+				b.WriteByte('{')
+				b.Write(appendEntry(nil, e))
+				b.WriteString("}\n")
+			}
 		}
-		return b.Bytes(), lines, nil
+		return b.Bytes(), lines, turns, nil
 	}
 	info, err := store.Session(ctx, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	lines, err := transcript.Markdown(&b, info, entries)
-	return b.Bytes(), lines, err
+	lines, err = transcript.MarkdownSince(&b, info, entries, since)
+	return b.Bytes(), lines, turns, err
 }
 
 func (s *server) requestList(ctx context.Context, p wire.RequestListParams) (any, error) {

@@ -33,6 +33,7 @@ type view struct {
 	redirected bool
 	withheld   bool // by checks
 	attempt    bool // it ended with an answer that broke off and is not kept
+	changed    bool // it changed a file, or was about to
 
 	words  int // said so far
 	before int // words of the steps before
@@ -69,6 +70,10 @@ func (v *views) see(ev agent.Event) bool {
 		case *transcript.Admission:
 			if t = v.find(b.Turn); t != nil && b.Admitted {
 				t.attempt = false
+			}
+		case *transcript.FileChanged:
+			if t = v.find(b.Turn); t != nil {
+				t.changed = true
 			}
 		case *transcript.TurnEnded:
 			if t = v.find(b.Turn); t != nil {

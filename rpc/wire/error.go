@@ -38,6 +38,8 @@ const (
 	KindNothingToKeep  ErrorKind = "nothing_to_keep"
 	KindNothingToCheck ErrorKind = "nothing_to_check"
 	KindNoCheck        ErrorKind = "no_check"
+	KindNoChanges      ErrorKind = "no_changes"
+	KindUnknownRevert  ErrorKind = "unknown_revert"
 	KindNothingRuns    ErrorKind = "nothing_runs"
 	KindInUse          ErrorKind = "in_use"
 	KindNewerDatabase  ErrorKind = "newer_database"

@@ -29,6 +29,7 @@ const (
 	EventOutput    = "tool.output"
 	EventRetracted = "retracted"
 	EventStopping  = "stopping"
+	EventWarning   = "warning"
 	EventDamaged   = "damaged" // of an EntryEvent
 )
 
@@ -91,4 +92,17 @@ type StoppingEvent struct {
 	Kind string `json:"kind"`
 	// Turn is the turn that was stopped.
 	Turn transcript.TurnID `json:"turn"`
+}
+
+// WarningEvent tells the user of something that the turn has to do without, as an MCP server that does not start. It ends
+// nothing.
+type WarningEvent struct {
+	// Session is where the turn runs.
+	Session transcript.SessionID `json:"session"`
+	// Kind is "warning".
+	Kind string `json:"kind"`
+	// Turn is the turn that begins.
+	Turn transcript.TurnID `json:"turn"`
+	// Text is for people.
+	Text string `json:"text"`
 }

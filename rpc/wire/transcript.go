@@ -8,6 +8,8 @@ type TranscriptRenderParams struct {
 	Session transcript.SessionID `json:"session,omitzero"`
 	// Format is "markdown" (also when absent) or "json": one entry a line.
 	Format string `json:"format,omitzero"`
+	// Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them.
+	Since int64 `json:"since,omitzero"`
 }
 
 // TranscriptRenderResult is a session as text.
@@ -28,4 +30,6 @@ type LineRef struct {
 	Line int `json:"line"`
 	// Seq is the number of the entry.
 	Seq int64 `json:"seq"`
+	// Turn is the turn of these lines and those after them; absent when it is that of the LineRef before.
+	Turn transcript.TurnID `json:"turn,omitzero"`
 }

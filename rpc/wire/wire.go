@@ -16,6 +16,9 @@ const Protocol = 1
 type Capability struct {
 	// Protocol is the version that is spoken.
 	Protocol int `json:"protocol"`
+	// OwnCommands, of a client, says that it has the commands of workspace/executeCommand by itself: they are executed all the
+	// same, but not offered, because a client that registers what is offered would have each twice.
+	OwnCommands bool `json:"ownCommands,omitzero"`
 }
 
 // The methods. All but Permission go from the client to the daemon, Event is a notification to the client.
@@ -26,6 +29,7 @@ const (
 	SessionFork      = "fermata/session/fork"
 	SessionRename    = "fermata/session/rename"
 	SessionDelete    = "fermata/session/delete"
+	SessionMode      = "fermata/session/mode"
 	TurnStart        = "fermata/turn/start"
 	TurnStop         = "fermata/turn/stop"
 	TurnRedirect     = "fermata/turn/redirect"
@@ -33,10 +37,13 @@ const (
 	TurnRetry        = "fermata/turn/retry"
 	TurnAdopt        = "fermata/turn/adopt"
 	TurnRecheck      = "fermata/turn/recheck"
+	TurnChanges      = "fermata/turn/changes"
+	TurnRevert       = "fermata/turn/revert"
 	TranscriptRender = "fermata/transcript/render"
 	RequestList      = "fermata/request/list"
 	RequestInput     = "fermata/request/input"
 	RequestResend    = "fermata/request/resend"
+	ModelList        = "fermata/model/list"
 	Stats            = "fermata/stats"
 	Permission       = "fermata/permission"
 	Event            = "fermata/event"
@@ -60,6 +67,7 @@ var Methods = []Method{
 	{SessionFork, false, reflect.TypeFor[SessionForkParams](), reflect.TypeFor[Session]()},
 	{SessionRename, false, reflect.TypeFor[SessionRenameParams](), reflect.TypeFor[Session]()},
 	{SessionDelete, false, reflect.TypeFor[SessionDeleteParams](), reflect.TypeFor[SessionDeleteResult]()},
+	{SessionMode, false, reflect.TypeFor[SessionModeParams](), reflect.TypeFor[SessionModeResult]()},
 	{TurnStart, false, reflect.TypeFor[TurnStartParams](), reflect.TypeFor[TurnResult]()},
 	{TurnStop, false, reflect.TypeFor[TurnStopParams](), reflect.TypeFor[TurnResult]()},
 	{TurnRedirect, false, reflect.TypeFor[TurnRedirectParams](), reflect.TypeFor[TurnResult]()},
@@ -67,10 +75,13 @@ var Methods = []Method{
 	{TurnRetry, false, reflect.TypeFor[TurnRetryParams](), reflect.TypeFor[TurnResult]()},
 	{TurnAdopt, false, reflect.TypeFor[TurnAdoptParams](), reflect.TypeFor[TurnAdoptResult]()},
 	{TurnRecheck, false, reflect.TypeFor[TurnRecheckParams](), reflect.TypeFor[TurnRecheckResult]()},
+	{TurnChanges, false, reflect.TypeFor[TurnChangesParams](), reflect.TypeFor[TurnChangesResult]()},
+	{TurnRevert, false, reflect.TypeFor[TurnRevertParams](), reflect.TypeFor[TurnRevertResult]()},
 	{TranscriptRender, false, reflect.TypeFor[TranscriptRenderParams](), reflect.TypeFor[TranscriptRenderResult]()},
 	{RequestList, false, reflect.TypeFor[RequestListParams](), reflect.TypeFor[RequestListResult]()},
 	{RequestInput, false, reflect.TypeFor[RequestInputParams](), reflect.TypeFor[RequestInputResult]()},
 	{RequestResend, false, reflect.TypeFor[RequestResendParams](), reflect.TypeFor[RequestResendResult]()},
+	{ModelList, false, reflect.TypeFor[ModelListParams](), reflect.TypeFor[ModelListResult]()},
 	{Stats, false, reflect.TypeFor[StatsParams](), reflect.TypeFor[StatsResult]()},
 	{Permission, true, reflect.TypeFor[PermissionParams](), reflect.TypeFor[PermissionResult]()},
 	{Event, true, reflect.TypeFor[EntryEvent](), nil},
@@ -83,5 +94,6 @@ var Events = []reflect.Type{
 	reflect.TypeFor[OutputEvent](),
 	reflect.TypeFor[RetractedEvent](),
 	reflect.TypeFor[StoppingEvent](),
+	reflect.TypeFor[WarningEvent](),
 	reflect.TypeFor[ResendEvent](),
 }

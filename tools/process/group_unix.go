@@ -16,36 +16,27 @@ func Shell(text string) (*exec.Cmd, error) { return exec.Command("/bin/sh", "-c"
 // terminal is left to it to ask for a password.
 func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	diesWithUs(cmd)
 }
-
-// group is a process with its descendants.
-type group struct {
-	id  int
-	tag string
-}
-
-func groupOf(p *os.Process, tag string) *group { return &group{p.Pid, tag} }
-
-func (g *group) close() {}
 
 // end asks the group to end, kills what is left of it after grace, and then kills descendants that left the group. It
 // returns at once when there is nothing left to end. The caller must be waiting for the group's first process meanwhile.
 func (g *group) end(grace time.Duration) {
-	if g.signal(syscall.SIGTERM) && !g.gone(grace) {
+	if g.ask() && !g.gone(grace) {
 		g.signal(syscall.SIGKILL)
 		g.gone(reapTime)
 	}
-	endTagged(g.tag)
+	g.endStrays()
 }
 
 // signal reports whether there was a process to get it.
 func (g *group) signal(s syscall.Signal) bool { return syscall.Kill(-g.id, s) == nil }
 
-// gone waits until no process of the group runs, at most for d. One that is dead but that init has not collected yet
-// does not count.
+// gone waits until no process of the group runs, at most for d. One that is dead and only not collected yet does not
+// count.
 func (g *group) gone(d time.Duration) bool {
 	end := time.Now().Add(d)
-	for pause := time.Millisecond; g.signal(0) && !allDead(g.id); pause = min(2*pause, 32*time.Millisecond) {
+	for pause := time.Millisecond; g.signal(0) && !g.allDead(); pause = min(2*pause, 32*time.Millisecond) {
 		if time.Now().After(end) {
 			return false
 		}

@@ -38,14 +38,22 @@ type group struct {
 	pid uint32
 	job windows.Handle // 0 when there is none, and then only the process itself can be ended
 	p   *os.Process
+
+	tag, box string
+	serves   bool
 }
 
-// groupOf puts p in a job that ends with the daemon. What p starts in the microseconds before that is not in it.
-func groupOf(p *os.Process, _ string) *group {
-	g := &group{pid: uint32(p.Pid), p: p}
+// start starts a program and puts it in a job that ends with the daemon. What it starts in the microseconds before that is
+// not in it.
+func (g *group) start(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p := cmd.Process
+	g.pid, g.p = uint32(p.Pid), p
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
-		return g
+		return nil // then only p itself can be ended
 	}
 	info := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
 	info.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
@@ -61,8 +69,10 @@ func groupOf(p *os.Process, _ string) *group {
 		g.job = 0
 		windows.CloseHandle(job)
 	}
-	return g
+	return nil
 }
+
+func collectOrphans() {}
 
 func (g *group) close() {
 	if g.job != 0 {

@@ -3,7 +3,13 @@
 // another session. It decides nothing about what is run, and knows no workspace.
 //
 // A [Program] is run by one goroutine; several programs may run at once. Cancelling the context of a run ends its processes:
-// they are asked first, and after [Grace] they are killed.
+// they are asked first, and after [Grace] they are killed. A [Service] goes on until it is closed. A [Sandbox] confines what
+// is run.
+//
+// How much is found differs. On Linux this process adopts what loses its parent, so that nothing gets away, however often it
+// forks; when this process itself is killed, the first process of each program is too, and all of a sandbox. On Windows the
+// programs are jobs that end with this process. On macOS and other systems a program's process group is ended: what has put
+// itself in another one, as daemons do, is not found.
 package process
 
 import (
@@ -12,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"time"
 )
 
@@ -29,6 +36,7 @@ type Program struct {
 	Secrets []string // names of environment variables that it is not given, besides those whose name tells
 	Input   []byte   // nil: none
 	Timeout time.Duration
+	Sandbox *Sandbox // nil: none
 	// Output reads what the program says, on stdout and stderr as one, until the reader ends or is closed. It is called
 	// in a goroutine that ends before Run returns, except where a pipe cannot be closed under its reader.
 	Output func(io.Reader)
@@ -56,6 +64,10 @@ type End struct {
 // Run starts the program and returns when it and all that it started are gone, or cannot be ended. The error says why it
 // could not be started. Invariant: no process of it is alive afterwards (S14). Tested by TestNoProcessIsLeft in tools.
 func (p *Program) Run(ctx context.Context) (End, error) {
+	g := newGroup(p.Cmd, p.Secrets)
+	if err := p.Sandbox.confine(p.Cmd, g); err != nil {
+		return End{}, err
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return End{}, fmt.Errorf("no pipe for the output: %w", err)
@@ -69,12 +81,9 @@ func (p *Program) Run(ctx context.Context) (End, error) {
 		}
 		p.Cmd.Stdin = in
 	}
-	tag := newTag()
-	p.Cmd.Env = environ(os.Environ(), p.Secrets, p.Cmd.Dir, tag)
 	p.Cmd.Stdout, p.Cmd.Stderr = write, write // a file: Wait does not wait for whoever else holds it
-	OwnGroup(p.Cmd)
 	begun := time.Now()
-	err = p.Cmd.Start()
+	child, err := launch(p.Cmd, g)
 	write.Close()
 	if in != nil {
 		in.Close()
@@ -85,8 +94,7 @@ func (p *Program) Run(ctx context.Context) (End, error) {
 		}
 		return End{}, err
 	}
-	group := groupOf(p.Cmd.Process, tag)
-	defer group.close()
+	defer g.close()
 
 	copied := make(chan struct{})
 	go func() { // ends when no process holds the pipe any more, or when it is closed below
@@ -101,15 +109,13 @@ func (p *Program) Run(ctx context.Context) (End, error) {
 			feed.Close()
 		}
 	}()
-	exited := make(chan error, 1)
-	go func() { exited <- p.Cmd.Wait() }() // ends when the program does, which group.end sees to
 
 	var end End
-	end.Why, end.Gone = p.wait(ctx, exited)
-	group.end(Grace)
+	end.Why, end.Gone = p.wait(ctx, child.exited)
+	g.end(Grace)
 	if !end.Gone {
 		select {
-		case <-exited:
+		case <-child.exited:
 			end.Gone = true
 		case <-time.After(reapTime):
 		}
@@ -139,16 +145,22 @@ func over(done <-chan struct{}, pipe *os.File) {
 }
 
 // wait is over when the program has exited, the context has ended, or the time is up.
-func (p *Program) wait(ctx context.Context, exited <-chan error) (why Why, gone bool) {
+func (p *Program) wait(ctx context.Context, exited <-chan struct{}) (why Why, gone bool) {
 	timer := time.NewTimer(p.Timeout)
 	defer timer.Stop()
-	select {
-	case <-exited:
-		return ByItself, true
-	case <-ctx.Done():
-		why = ByStop
-	case <-timer.C:
-		why = ByTimeout
+	tick := time.NewTicker(2 * time.Second) // a program may leave dead orphans without end
+	defer tick.Stop()
+	for waits := true; waits; {
+		select {
+		case <-exited:
+			return ByItself, true
+		case <-ctx.Done():
+			why, waits = ByStop, false
+		case <-timer.C:
+			why, waits = ByTimeout, false
+		case <-tick.C:
+			collectOrphans()
+		}
 	}
 	select {
 	case <-exited: // at the same moment: it had ended by itself
@@ -156,4 +168,35 @@ func (p *Program) wait(ctx context.Context, exited <-chan error) (why Why, gone 
 	default:
 		return why, false
 	}
+}
+
+// newGroup makes the group of a program that is to be started, and gives the program its environment.
+func newGroup(cmd *exec.Cmd, secrets []string) *group {
+	g := &group{tag: newTag()}
+	cmd.Env = environ(os.Environ(), secrets, cmd.Dir, g.tag)
+	return g
+}
+
+// child is a program that was launched. When exited is closed, it has ended and was collected, and err is what Wait gave.
+type child struct {
+	exited chan struct{}
+	err    error
+}
+
+// launch starts a program in a session of its own. It is collected in a goroutine that keeps its thread: when that ended, the
+// kernel would take it for the death of this process and kill the program.
+func launch(cmd *exec.Cmd, g *group) (*child, error) {
+	OwnGroup(cmd)
+	started, c := make(chan error, 1), &child{exited: make(chan struct{})}
+	go func() { // ends with the program
+		defer close(c.exited)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := g.start(cmd)
+		started <- err
+		if err == nil {
+			c.err = cmd.Wait()
+		}
+	}()
+	return c, <-started
 }

@@ -120,6 +120,13 @@ func outsideLink(name string) error {
 	return fmt.Errorf("%w: %s is or goes through a link that leads out; only files inside the workspace can be used", ErrOutside, Show(name))
 }
 
+// Resolve is the path from the root of the file that a name means, with its links followed; it need not exist. Errors
+// wrap ErrPath or ErrOutside, or are the system's.
+func (w *Workspace) Resolve(name string) (string, error) {
+	_, real, err := w.locate(name)
+	return real, err
+}
+
 // locate cleans and resolves.
 func (w *Workspace) locate(name string) (clean, real string, err error) {
 	if clean, err = w.Clean(name); err != nil {

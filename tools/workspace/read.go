@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // File is a file's content at one moment, and what [Workspace.Write] needs to replace it.
@@ -19,6 +18,7 @@ type File struct {
 	Path    string // relative to the root, slash-separated, links resolved
 	Content []byte // nil when the file does not exist, else not nil; the caller's to keep
 	Buffer  bool   // Content is an editor's open document, not the disk's
+	Links   int    // names that the file has on disk; 0 for one that does not exist, and for a Buffer
 	key     string // the editor's name of it
 }
 
@@ -37,14 +37,16 @@ func (w *Workspace) Read(name string) (File, error) {
 		return File{}, fmt.Errorf("%s: %w: it has %d bytes, and at most %d can be read at once; search it with grep or read part of it with offset and limit",
 			Show(s.Path), ErrTooLarge, s.Size, MaxRead)
 	}
-	b, err := io.ReadAll(io.LimitReader(s, MaxRead+1))
+	content := bytes.NewBuffer(make([]byte, 0, s.Size+bytes.MinRead)) // not nil, whatever is read
+	_, err = content.ReadFrom(io.LimitReader(s, MaxRead+1))
+	b := content.Bytes()
 	if err != nil {
 		return File{}, fileError(s.Path, err)
 	}
 	if len(b) > MaxRead { // it grew
 		return File{}, fmt.Errorf("%s: %w: it has more than %d bytes", Show(s.Path), ErrTooLarge, MaxRead)
 	}
-	return File{Path: s.Path, Content: b, Buffer: s.Buffer, key: s.key}, nil
+	return File{Path: s.Path, Content: b, Buffer: s.Buffer, Links: s.links, key: s.key}, nil
 }
 
 // ReadOrNew is Read, but a file that does not exist yet is no error: its Content is nil.
@@ -63,7 +65,9 @@ type Stream struct {
 	Path   string // as in File
 	Size   int64  // bytes when it was opened
 	Buffer bool
+	links  int
 	key    string
+	again  io.ReaderAt // the same content from anywhere; nil when it can be read only once
 }
 
 // Stream opens a file of any length. Errors are those of Read but for ErrTooLarge.
@@ -73,13 +77,13 @@ func (w *Workspace) Stream(name string) (*Stream, error) {
 		return nil, err
 	}
 	if key, text, ok := w.buffer(real, clean); ok {
-		return &Stream{io.NopCloser(strings.NewReader(text)), real, int64(len(text)), true, key}, nil
+		return &Stream{io.NopCloser(strings.NewReader(text)), real, int64(len(text)), true, 0, key, nil}, nil
 	}
 	f, size, err := w.openRegular(real)
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{f, real, size, false, ""}, nil
+	return &Stream{f, real, size, false, links(f), "", f}, nil
 }
 
 // openRegular looks before it opens, because opening alone can act on a device, and again afterwards, because the name
@@ -190,6 +194,9 @@ func (w *Workspace) readDir(real string) ([]Entry, error) {
 	}
 	list := make([]Entry, 0, len(des))
 	for _, de := range des {
+		if w.leftover(path.Join(real, de.Name())) {
+			continue
+		}
 		e := Entry{Name: de.Name(), Mode: de.Type()}
 		if fi, err := w.root.Lstat(filepath.Join(local, de.Name())); err == nil { // else it is gone by now
 			e.Mode, e.Size = fi.Mode(), fi.Size()
@@ -197,47 +204,4 @@ func (w *Workspace) readDir(real string) ([]Entry, error) {
 		list = append(list, e)
 	}
 	return list, nil
-}
-
-// bom starts a UTF-8 file of some editors.
-var bom = []byte("\uFEFF")
-
-// IsText reports whether the first bytes of a file, at most 8 KiB of them, look like UTF-8 text, and if not, why. A
-// character cut off at the end of head counts as text.
-func IsText(head []byte) (ok bool, why string) {
-	head = head[:min(len(head), 8<<10)]
-	switch {
-	case isUTF16(head):
-		return false, "it is UTF-16, and only UTF-8 can be read"
-	case IsBinary(head):
-		return false, "it is binary"
-	}
-	for i := 0; i < len(head); {
-		r, n := utf8.DecodeRune(head[i:])
-		if r == utf8.RuneError && n == 1 {
-			if utf8.FullRune(head[i:]) {
-				return false, fmt.Sprintf("it is not UTF-8 (byte 0x%02X at offset %d; Latin-1 or another encoding)", head[i], i)
-			}
-			break
-		}
-		i += n
-	}
-	return true, ""
-}
-
-// IsBinary reports whether the first bytes of a file look like no text in any encoding that extends ASCII.
-func IsBinary(head []byte) bool {
-	return isUTF16(head) || bytes.IndexByte(head[:min(len(head), 8<<10)], 0) >= 0
-}
-
-func isUTF16(head []byte) bool {
-	return bytes.HasPrefix(head, []byte{0xFF, 0xFE}) || bytes.HasPrefix(head, []byte{0xFE, 0xFF})
-}
-
-// CutBOM splits the byte order mark from a file's content; mark is empty when there is none.
-func CutBOM(b []byte) (mark, rest []byte) {
-	if bytes.HasPrefix(b, bom) {
-		return b[:len(bom)], b[len(bom):]
-	}
-	return nil, b
 }

@@ -65,7 +65,7 @@ func (w *Workspace) walk(ctx context.Context, dir string, rules ignoreRules, f f
 	for _, e := range list {
 		name := path.Join(dir, e.Name())
 		switch {
-		case !utf8.ValidString(e.Name()), e.Name() == ".git":
+		case !utf8.ValidString(e.Name()), e.Name() == ".git", w.leftover(name):
 		case e.IsDir():
 			if rules.ignored(name, true) {
 				continue

@@ -25,6 +25,7 @@ var (
 	ErrPath       = errors.New("not a usable path")
 	ErrOutside    = errors.New("outside the workspace")
 	ErrNotRegular = errors.New("not a regular file")
+	ErrNotText    = errors.New("not text")
 	ErrTooLarge   = errors.New("too large")
 	ErrChanged    = errors.New("changed meanwhile")
 	ErrProtected  = errors.New("may not be written")
@@ -50,6 +51,8 @@ type Workspace struct {
 	overlay Overlay
 
 	writing sync.Mutex // held from the check of a file's content until it is replaced
+
+	stage func(name string) // for the tests that end the process in the middle of a write; else nil
 }
 
 // Open opens the directory root, which is made absolute; it may itself be a link. ov may be nil: no editor.
@@ -74,6 +77,9 @@ func (w *Workspace) Close() error { return w.root.Close() }
 
 // Root is the absolute path of the root.
 func (w *Workspace) Root() string { return w.dir }
+
+// RealRoot is the absolute path of the root with its links resolved.
+func (w *Workspace) RealRoot() string { return w.real }
 
 // Contains reports whether the absolute path name, or what it resolves to, lies within the root: such a program must not
 // be run by the daemon of its own accord.

@@ -240,24 +240,3 @@ func TestANameIsShownSafely(t *testing.T) {
 		}
 	}
 }
-
-func TestTextIsTold(t *testing.T) {
-	for name, tt := range map[string]struct {
-		head string
-		says string
-	}{
-		"ASCII":                  {"hello\n", ""},
-		"UTF-8":                  {"\uFEFFgrüß 漢\n", ""},
-		"empty":                  {"", ""},
-		"a character cut at end": {"gr\xc3", ""},
-		"NUL":                    {"a\x00b", "binary"},
-		"Latin-1":                {"gr\xfc\xdfe", "0xFC at offset 2"},
-		"UTF-16LE":               {"\xff\xfeh\x00", "UTF-16"},
-		"UTF-16BE":               {"\xfe\xff\x00h", "UTF-16"},
-	} {
-		ok, why := IsText([]byte(tt.head))
-		if ok != (tt.says == "") || !strings.Contains(why, tt.says) {
-			t.Errorf("%s: %v, %q", name, ok, why)
-		}
-	}
-}

@@ -227,3 +227,24 @@ func TestAnOpenDocumentIsChangedInTheEditor(t *testing.T) {
 		t.Errorf("Write: %v, editor %q", err, ed["f"])
 	}
 }
+
+// A write gives the name a content of its own: what else has the old one may lie outside of the root.
+func TestAWriteReachesNoOtherHardLink(t *testing.T) {
+	w := tree(t, "-- f --\nold\n", nil)
+	outside := filepath.Join(t.TempDir(), "other")
+	if err := os.Link(filepath.Join(w.Root(), "f"), outside); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := w.Read("f"); err != nil || f.Links != 2 {
+		t.Errorf("%d links, %v", f.Links, err)
+	}
+	if err := write(t, w, "f", "new"); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := os.ReadFile(outside); string(b) != "old\n" || content(t, w, "f") != "new" {
+		t.Errorf("the other is %q, the file %q", b, content(t, w, "f"))
+	}
+	if f, err := w.Read("f"); err != nil || f.Links != 1 {
+		t.Errorf("then %d links, %v", f.Links, err)
+	}
+}

@@ -186,7 +186,7 @@ func (x *exchange) run(r model.Request, yield func(model.Delta) bool) error {
 	}
 	body := &watched{src: resp.Body, x: x}
 	events := model.NewEventReader(body)
-	a := assembler{key: x.key}
+	a := assembler{key: x.key, details: x.p.dialect.hasDetails()}
 	for {
 		ev, err := events.Next()
 		switch {

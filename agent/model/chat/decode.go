@@ -20,6 +20,7 @@ type chunk struct {
 			Refusal          json.RawMessage `json:"refusal"`
 			ReasoningContent json.RawMessage `json:"reasoning_content"`
 			Reasoning        json.RawMessage `json:"reasoning"`
+			ReasoningDetails json.RawMessage `json:"reasoning_details"`
 			ToolCalls        []callPiece     `json:"tool_calls"`
 		} `json:"delta"`
 		FinishReason string `json:"finish_reason"`
@@ -63,6 +64,9 @@ func (u *usage) tokens() *transcript.Usage {
 // deltas that add and end gave, part for part (P1).
 type assembler struct {
 	parts     []building
+	count     int // of the parts that the deltas made, as [transcript.Spoken] has them
+	last      int // the newest of them, an index of parts; meaningless while count is 0
+	details   bool
 	text      joiner
 	reasoning joiner
 	finish    string
@@ -73,13 +77,15 @@ type assembler struct {
 
 // building is a part that grows.
 type building struct {
-	kind  transcript.PartType
-	text  []byte // of text and reasoning, or the arguments of a call
-	args  joiner
-	index int // of a call, as the stream numbers it
-	id    string
-	name  string
-	extra json.RawMessage
+	kind   transcript.PartType
+	text   []byte // of text and reasoning, or the arguments of a call
+	args   joiner
+	number int     // of text and reasoning, as [transcript.Spoken] has it
+	item   *detail // of reasoning that came as an item of reasoning_details
+	index  int     // of a call, as the stream numbers it
+	id     string
+	name   string
+	extra  json.RawMessage
 }
 
 // add takes the data of one event and gives what is new to yield. It stops when yield gives false. The error, an
@@ -109,6 +115,15 @@ func (a *assembler) addChunk(data []byte, yield func(model.Delta) bool) (more bo
 			continue
 		}
 		d := &ch.Delta
+		if a.details && isSet(d.ReasoningDetails) {
+			said, more := a.reason(d.ReasoningDetails, yield)
+			if !more {
+				return false, nil
+			}
+			if said { // the plain fields say it again
+				d.ReasoningContent, d.Reasoning = nil, nil
+			}
+		}
 		for _, piece := range [...]struct {
 			kind transcript.PartType
 			raw  json.RawMessage
@@ -177,21 +192,64 @@ func (a *assembler) say(kind transcript.PartType, raw []byte, yield func(model.D
 	return a.said(kind, yield)
 }
 
-// said records scratch and yields it.
+// said records scratch, of the kind, and yields it. It is part of no item.
 func (a *assembler) said(kind transcript.PartType, yield func(model.Delta) bool) bool {
 	if len(a.scratch) == 0 {
 		return true
 	}
-	if n := len(a.parts); n == 0 || a.parts[n-1].kind != kind {
-		a.parts = append(a.parts, building{kind: kind})
+	n := len(a.parts)
+	if n == 0 || a.parts[n-1].kind != kind || a.parts[n-1].item != nil {
+		if !a.begin(kind, nil, yield) {
+			return false
+		}
+		n = len(a.parts)
 	}
-	p := &a.parts[len(a.parts)-1]
+	return a.saidIn(n-1, yield)
+}
+
+// saidIn is said for the part at an index, which is the last that was spoken.
+func (a *assembler) saidIn(i int, yield func(model.Delta) bool) bool {
+	if len(a.scratch) == 0 {
+		return true
+	}
+	p := &a.parts[i]
 	p.text = append(p.text, a.scratch...)
 	d := model.Delta{Kind: model.Text, Text: string(a.scratch)}
-	if kind == transcript.PartReasoning {
+	if p.kind == transcript.PartReasoning {
 		d.Kind = model.Reasoning
 	}
 	return yield(d)
+}
+
+// begin begins a part of text or reasoning. What [transcript.Spoken] would take for more of the part before is begun in so
+// many words.
+func (a *assembler) begin(kind transcript.PartType, item *detail, yield func(model.Delta) bool) bool {
+	before := building{}
+	if a.count > 0 {
+		before = a.parts[a.last]
+	}
+	b := building{kind: kind, item: item, number: a.count}
+	if before.kind == kind && item == nil && before.item == nil {
+		b.number = before.number // a call stands between them
+	}
+	a.last, a.count = len(a.parts), b.number+1
+	a.parts = append(a.parts, b)
+	switch {
+	case item != nil:
+		return yield(model.Delta{Kind: model.PartExtra, Part: b.number, Type: kind, Extra: item.extra()})
+	case before.kind == kind && before.item != nil:
+		return yield(model.Delta{Kind: model.PartExtra, Part: b.number, Type: kind})
+	}
+	return true
+}
+
+// flushReasoning says what is held of a character that no later piece of reasoning completes.
+func (a *assembler) flushReasoning(yield func(model.Delta) bool) bool {
+	a.scratch = a.reasoning.flush(a.scratch[:0])
+	if a.count > 0 && a.parts[a.last].kind == transcript.PartReasoning && a.parts[a.last].item != nil {
+		return a.saidIn(a.last, yield)
+	}
+	return a.said(transcript.PartReasoning, yield)
 }
 
 // call adds a piece of a call. Pieces belong together by index; servers that number badly are put right: without an index
@@ -216,7 +274,7 @@ func (a *assembler) call(p *callPiece) error {
 	if isSet(p.ExtraContent) {
 		var b bytes.Buffer // compact, so that storing it changes nothing; otherwise as it came
 		if err := json.Compact(&b, p.ExtraContent); err == nil {
-			c.extra = b.Bytes()
+			c.extra = bytes.ToValidUTF8(b.Bytes(), []byte("\ufffd"))
 		}
 	}
 	switch args := p.Function.Arguments; {
@@ -256,15 +314,12 @@ func (a *assembler) find(p *callPiece) *building {
 
 // end flushes held characters and returns the End delta: what the stream came to.
 func (a *assembler) end(yield func(model.Delta) bool) bool {
-	for _, kind := range []transcript.PartType{transcript.PartReasoning, transcript.PartText} {
-		j := &a.text
-		if kind == transcript.PartReasoning {
-			j = &a.reasoning
-		}
-		a.scratch = j.flush(a.scratch[:0])
-		if !a.said(kind, yield) {
-			return false
-		}
+	if !a.flushReasoning(yield) {
+		return false
+	}
+	a.scratch = a.text.flush(a.scratch[:0])
+	if !a.said(transcript.PartText, yield) {
+		return false
 	}
 	taken := map[string]bool{}
 	for i := range a.parts {
@@ -277,7 +332,11 @@ func (a *assembler) end(yield func(model.Delta) bool) bool {
 	for i := range a.parts {
 		b := &a.parts[i]
 		if b.kind != transcript.PartCall {
-			parts = append(parts, transcript.Part{Type: b.kind, Text: string(b.text)})
+			p := transcript.Part{Type: b.kind, Text: string(b.text)}
+			if b.item != nil {
+				p.Extra = b.item.extra()
+			}
+			parts = append(parts, p)
 			continue
 		}
 		id := b.id

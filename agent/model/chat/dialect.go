@@ -16,7 +16,7 @@ import (
 const (
 	ReasoningNone    = ""
 	ReasoningContent = "reasoning_content" // DeepSeek, llama.cpp, vLLM
-	ReasoningPlain   = "reasoning"         // Ollama, OpenRouter
+	ReasoningPlain   = "reasoning"         // Ollama; OpenRouter, with reasoning_details beside it
 )
 
 // dialect encodes for servers that carry reasoning in the field it names. It is the value that [ByName] finds again.
@@ -54,6 +54,9 @@ func (d dialect) Dialect() string {
 	}
 	return "chat-" + d.reasoning + version
 }
+
+// hasDetails says whether reasoning comes and goes as the items of reasoning_details too. No log holds any of version 1.
+func (d dialect) hasDetails() bool { return d.reasoning == ReasoningPlain && d.version > 1 }
 
 // Frame makes the head up to the first fragment and the tail. A body needs at least one fragment: with instructions the
 // head ends in the comma before it. A tool whose schema is not JSON is an error.
@@ -97,6 +100,8 @@ func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
 // Encode makes a message's fragment. An answer is sent with its texts joined, its reasoning joined where the flavour has
 // a field for it ("" when there was none: DeepSeek refuses its absence), and its calls. A stopped answer is sent exactly
 // like a complete one, nothing added (S11). What another model said goes without its reasoning and signatures (T2).
+// Reasoning that came as items of reasoning_details goes back as those, and not as plain reasoning beside them: without
+// its signature a provider would refuse that. An item that was cut is left out.
 func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 	switch {
 	case m.Role == transcript.RoleUser && m.User != nil:
@@ -118,9 +123,12 @@ func (d dialect) answer(a *transcript.Answer, foreign bool) []byte {
 	b = transcript.AppendString(b, a.Text()) // "" when there is none, never null (DeepSeek)
 	if d.reasoning != ReasoningNone {
 		b = append(append(append(b, `,"`...), d.reasoning...), `":`...)
-		if foreign {
+		switch {
+		case foreign:
 			b = append(b, `""`...)
-		} else {
+		case d.hasDetails():
+			b = appendDetails(transcript.AppendString(b, plainReasoning(a)), a)
+		default:
 			b = transcript.AppendString(b, a.Reasoning())
 		}
 	}
@@ -189,8 +197,8 @@ func sendableName(name string) (sent string, verbatim bool) {
 	return sent, sent == name
 }
 
-// Unsendable names the reasoning that the flavour has no field for or that is another model's, another model's signatures,
-// the names of tools that are sent changed, and the arguments that are sent as a string.
+// Unsendable names the reasoning that the flavour has no field for, that was cut or that is another model's, another model's
+// signatures, the names of tools that are sent changed, and the arguments that are sent as a string.
 func (d dialect) Unsendable(m transcript.Message) []string {
 	a := m.Answer
 	if a == nil {
@@ -202,11 +210,13 @@ func (d dialect) Unsendable(m transcript.Message) []string {
 	if m.Origin.Model != "" {
 		said = "it is of another model, " + m.Origin.Provider + "/" + m.Origin.Model
 	}
+	reasoned := slices.ContainsFunc(a.Parts, func(p transcript.Part) bool { return p.Type == transcript.PartReasoning })
 	switch {
-	case a.Reasoning() == "":
-	case foreign:
+	case foreign && reasoned:
 		out = append(out, "reasoning: not sendable, because "+said)
-	case d.reasoning == ReasoningNone:
+	case d.hasDetails():
+		out = append(out, unsendableDetails(a)...)
+	case d.reasoning == ReasoningNone && a.Reasoning() != "":
 		out = append(out, "reasoning: not sendable, because OpenAI chat completions has no field for it")
 	}
 	for _, p := range a.Parts {

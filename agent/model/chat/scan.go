@@ -50,6 +50,9 @@ func (s *scanner) choice(c *brief) {
 					if v := s.stringOrNull(); v != nil && c.reasoning == nil {
 						c.reasoning = v
 					}
+				case "reasoning_details":
+					v := string(s.value())
+					s.fail(v != "null" && v != "[]")
 				case "tool_calls", "refusal":
 					s.null()
 				default:

@@ -13,7 +13,7 @@ import (
 func decodeBoth(data []byte) (quick, slow string, ok bool) {
 	said := func(into *string) func(model.Delta) bool {
 		return func(d model.Delta) bool {
-			*into += fmt.Sprintf("%d %q ", d.Kind, d.Text)
+			*into += fmt.Sprintf("%d %q %s ", d.Kind, d.Text, d.Extra)
 			return true
 		}
 	}
@@ -21,7 +21,7 @@ func decodeBoth(data []byte) (quick, slow string, ok bool) {
 	if !ok {
 		return "", "", false
 	}
-	var q, s assembler
+	q, s := assembler{details: true}, assembler{details: true}
 	q.addBrief(c, said(&quick))
 	if _, err := s.addChunk(data, said(&slow)); err != nil {
 		slow = err.Error()
@@ -35,6 +35,8 @@ func TestOnePassAndEncodingJSONAgree(t *testing.T) {
 		`{"id":"x","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"r","reasoning_content":null},"logprobs":{"content":[{"a":1.5e-3}]},"finish_reason":"stop"}],"usage":null}`,
 		`{ "choices" : [ ] , "object":"chat.completion.chunk" } `,
 		`{"choices":[{"delta":{"reasoning_content":"b","reasoning":"b","content":null}}]}`,
+		`{"choices":[{"delta":{"content":"","reasoning":"r","reasoning_details":[]}}]}`,
+		`{"choices":[{"delta":{"reasoning":"r","reasoning_details":[{"type":"reasoning.text","text":"r"}]}}]}`,
 	}
 	quick := 0
 	for _, seed := range seeds {

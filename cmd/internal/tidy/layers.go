@@ -49,10 +49,16 @@ var layers = []layer{
 	},
 	{
 		from:        []string{"fermata/..."},
-		except:      []string{"fermata/agent/model/...", "fermata/cmd/..."},
+		except:      []string{"fermata/agent/model/...", "fermata/cmd/...", "fermata/tools/mcp"}, // servers that the user names: their calls and results are in the log
 		forbids:     []string{"net/http/..."},
 		testsExcept: []string{"fermata/..."}, // they play a model
-		why:         "only agent/model/... and cmd talk to the network, so that nothing is sent that the log has not",
+		why:         "only agent/model/..., tools/mcp and cmd talk to the network, so that nothing is sent that the log has not",
+	},
+	{
+		from:    []string{"fermata/..."},
+		except:  []string{"fermata/tools/mcp/..."},
+		forbids: []string{"github.com/modelcontextprotocol/..."},
+		why:     "only tools/mcp speaks to MCP servers, so that a change of the protocol ends there",
 	},
 	{
 		from:    []string{"fermata/agent/..."},

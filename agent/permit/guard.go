@@ -1,0 +1,161 @@
+package permit
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// secretFiles are the built-in patterns of files that hold keys. They are written in lower case.
+var secretFiles = []string{
+	".env", ".env.*", ".env-*", ".env_*", ".envrc", "*.env",
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.p8", "*.asc.key", "*.gpg",
+	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".htpasswd", ".git-credentials",
+	"credentials", "credentials.*", ".credentials*", "kubeconfig", "kubeconfig.*", "*.kubeconfig",
+	"secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml", ".vault-token", ".dockercfg", ".dockerconfigjson",
+	"service-account*.json", "*.tfvars", "*.tfstate", "*.tfstate.*", ".terraformrc", ".s3cfg", ".boto",
+	"**/.kube/config", "**/.docker/config.json", "**/.aws/*", "**/.ssh/**", "**/.gnupg/**", "**/.azure/**",
+	"**/.config/gcloud/**", "**/.config/gh/hosts.yml",
+	"**/.git/config*", "**/.git/credentials*", "**/.git/modules/**/config*", "**/.git/worktrees/**/config*", // addresses with a password
+}
+
+// publicFiles are exceptions of secretFiles: what people commit on purpose.
+var publicFiles = []string{
+	".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", "example.env", "sample.env",
+	"*.pub", "**/.ssh/known_hosts", "*.tfvars.example",
+	"credentials.{go,rs,c,h,cc,cpp,hpp,cs,java,kt,kts,scala,swift,m,py,pyi,rb,php,pl,lua,js,jsx,mjs,cjs,ts,tsx,vue,svelte,ex,exs,erl,hs,ml,clj,dart,md,rst,adoc,html,css,scss}",
+}
+
+// Secret reports whether the file at a resolved path is one of those that are asked about also when they are only read,
+// and the pattern that makes it so.
+func (p Policy) Secret(name string) (pattern string, ok bool) {
+	for _, s := range p.NotSecrets {
+		if matchesExactly(s, name) {
+			return "", false
+		}
+	}
+	plain := plainName(name)
+	for _, s := range p.Secrets {
+		if matches(s, plain) {
+			return s, true
+		}
+	}
+	for _, s := range publicFiles {
+		if matches(s, plain) {
+			return "", false
+		}
+	}
+	for _, s := range secretFiles {
+		if matches(s, plain) {
+			return s, true
+		}
+	}
+	return "", false
+}
+
+// plainName is a path without what systems ignore in names, and without the endings of backups.
+func plainName(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		if part != "." && part != ".." {
+			parts[i] = plainPart(part)
+		}
+	}
+	name = strings.Join(parts, "/")
+	for {
+		short := name
+		for _, end := range []string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".tmp"} {
+			short = strings.TrimSuffix(short, end)
+		}
+		if short == name {
+			return name
+		}
+		name = short
+	}
+}
+
+// plainPart is one part of a path in lower case, without what systems ignore in it.
+func plainPart(part string) string {
+	part = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Cf, r) { // HFS+ ignores such characters in names
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, part)
+	part, _, _ = strings.Cut(part, ":")  // NTFS: a stream of the file
+	return strings.TrimRight(part, " .") // Windows ignores these
+}
+
+// inGit reports whether a path is, or lies in, something that a file system may take for ".git".
+func inGit(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part = plainPart(part); part == ".git" || part == "git~1" {
+			return true
+		}
+	}
+	return false
+}
+
+// protected says why a call is denied in every mode; "" means that it is not.
+func (p Policy) protected(c Call) string {
+	for _, name := range c.Paths {
+		switch {
+		case name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/"):
+			return name + " is outside the workspace"
+		case p.ours(absolute(c.Root, name)):
+			return name + " is protected: it holds fermata's own data or configuration"
+		case !c.ReadOnly && slices.ContainsFunc(p.Protected, func(folder string) bool { return within(absolute(c.Root, name), folder) }):
+			return name + " is protected: fermata's own data or configuration lies in it"
+		case !c.ReadOnly && inGit(name):
+			return name + " is protected: it belongs to git; use git commands instead"
+		}
+	}
+	return ""
+}
+
+// ours reports whether an absolute path is or lies in one of the protected folders.
+func (p Policy) ours(name string) bool {
+	return slices.ContainsFunc(p.Protected, func(folder string) bool { return within(folder, name) })
+}
+
+// within reports whether name is the folder or lies in it, letter case apart.
+func within(folder, name string) bool {
+	folder, name = strings.ToLower(slashed(folder)), strings.ToLower(slashed(name))
+	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(folder, "/"))
+	return ok && folder != "" && (rest == "" || rest[0] == '/')
+}
+
+func slashed(name string) string { return path.Clean(strings.ReplaceAll(name, `\`, "/")) }
+
+func absolute(root, name string) string {
+	if strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':' { // also of Windows
+		return name
+	}
+	return root + "/" + name
+}
+
+// guarded says why a call is asked about whatever rule allows it; "" means that it is not. Of a command this is a help
+// against accidents: a program can open files that its words do not tell.
+func (p Policy) guarded(c Call, words command) string {
+	secrets := p.Mode != ModeTrust || !p.TrustSecrets
+	for _, name := range c.Paths {
+		if pattern, ok := p.Secret(name); ok && secrets {
+			return "secret file: " + name + " may hold keys (" + pattern + ")"
+		}
+	}
+	for _, name := range slices.Concat(words.names, c.Leads) {
+		name = path.Clean(name)
+		pattern, secret := p.Secret(name)
+		switch {
+		case secret && secrets:
+			return "secret file: the command names " + name + ", which may hold keys (" + pattern + ")"
+		case inGit(name):
+			return "the command names " + name + ", which belongs to git"
+		case p.ours(absolute(c.Root, name)):
+			return "the command names " + name + ", which holds fermata's own data or configuration"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+--- What a turn changed, in Neovim's own diff: before on the left, the file as it is now on the right, a tab for each file. And
+--- back again: a revert leaves alone what was changed since, and can be undone.
+local client = require('fermata.client')
+local notify = require('fermata.notify')
+local phrase = require('fermata.phrase')
+local turns = require('fermata.turns')
+
+local M = {}
+
+local reverted = {} ---@type table<string, string> the last revert by root
+
+---@param turn fermata.Turn?
+---@return string? root
+local function root_of(turn)
+  return turn and turn.root or client.root_of(vim.api.nvim_get_current_buf())
+end
+
+---@param turn fermata.Turn
+local function has_id(turn)
+  return turn.id ~= nil
+end
+
+---@param name string
+---@param text string
+---@param path string for the filetype
+---@return integer
+local function scratch(name, text, path)
+  local buf = vim.fn.bufnr('^' .. vim.fn.fnameescape(name) .. '$')
+  if buf < 0 then
+    buf = vim.api.nvim_create_buf(false, true)
+    vim.api.nvim_buf_set_name(buf, name)
+  end
+  vim.bo[buf].modifiable = true
+  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split((text:gsub('\n$', '')), '\n', { plain = true }))
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].bufhidden = 'wipe'
+  local filetype = vim.filetype.match({ filename = path, buf = buf })
+  if filetype then
+    vim.bo[buf].syntax = filetype
+  end
+  return buf
+end
+
+---@param turn string
+---@param file table
+local function diff(turn, file)
+  if file.binary or not (file.beforeText or file.afterText) then
+    notify.info(('%s is no text; it was %s'):format(file.path, file.state))
+    return
+  end
+  local prefix = ('fermata://%%s/%s/%s'):format(turn, file.path)
+  local left = scratch(prefix:format('before'), file.beforeText or '', file.path)
+  vim.cmd.tabnew()
+  local empty = vim.api.nvim_get_current_buf()
+  if file.state ~= 'deleted' and file.now ~= 'reverted' and file.uri then
+    vim.cmd.edit(vim.fn.fnameescape(vim.uri_to_fname(file.uri)))
+  else
+    vim.api.nvim_win_set_buf(0, scratch(prefix:format('after'), file.afterText or '', file.path))
+  end
+  if vim.api.nvim_buf_is_valid(empty) and empty ~= vim.api.nvim_get_current_buf() then
+    pcall(vim.api.nvim_buf_delete, empty, {})
+  end
+  vim.cmd.diffthis()
+  vim.cmd('leftabove vertical sbuffer ' .. left)
+  vim.cmd.diffthis()
+  vim.cmd.wincmd('l')
+end
+
+---@param file table
+---@return string
+local function describe(file)
+  local now = file.now == 'changed' and ' · changed since' or file.now == 'reverted' and ' · reverted' or ''
+  local by = file.by == 'command' and ' · by a command' or ''
+  return ('%s · %s · +%d -%d%s%s'):format(file.path, file.state, file.added or 0, file.removed or 0, by, now)
+end
+
+--- Shows the changes of a turn.
+---@param turn? fermata.Turn nil: the one at the cursor, else the last one with changes
+function M.open(turn)
+  turn = turn or turns.near(has_id)
+  local root = root_of(turn)
+  client.request(root, 'fermata/turn/changes', { turn = turn and turn.id }, function(err, result)
+    if err then
+      notify.failed(err)
+      return
+    end
+    local files = result.files
+    if #files == 0 then
+      notify.info('this turn changed no file')
+    elseif #files == 1 then
+      diff(result.turn, files[1])
+    else
+      local all = { all = true }
+      vim.ui.select(vim.list_extend({ all }, files), {
+        prompt = 'Changes',
+        kind = 'fermata.change',
+        format_item = function(file)
+          return file.all and ('All %d files, a tab for each'):format(#files) or describe(file)
+        end,
+      }, function(choice)
+        for _, file in ipairs(choice and choice.all and files or { choice }) do
+          diff(result.turn, file)
+        end
+      end)
+    end
+  end)
+end
+
+---@param result table of fermata/turn/revert
+---@param what string
+local function told(result, what)
+  local done, kept = 0, {}
+  for _, file in ipairs(result.files) do
+    if file.state == 'reverted' then
+      done = done + 1
+    else
+      table.insert(kept, ('%s: %s'):format(file.path, file.why or 'kept'))
+    end
+  end
+  vim.cmd('silent! checktime')
+  local text = ('%s in %s'):format(what, phrase.count(done, 'file'))
+  if #kept > 0 then
+    notify.warn(text .. '; left alone:\n' .. table.concat(kept, '\n'))
+  else
+    notify.info(text .. '; :Fermata revert undo takes it back')
+  end
+end
+
+--- Takes back the last revert.
+function M.undo()
+  local root = root_of(nil)
+  local id = reverted[root or '']
+  local params = id and { revert = id } or { undo = true, session = require('fermata.session').current(root) }
+  client.request(root, 'fermata/turn/revert', params, function(err, result)
+    if err then
+      notify.failed(err)
+    else
+      reverted[root or ''] = result.revert
+      told(result, 'the revert was undone')
+    end
+  end)
+end
+
+--- Reverts files of a turn, or all of them.
+---@param turn? fermata.Turn nil: the one at the cursor, else the last one with changes
+function M.revert(turn)
+  turn = turn or turns.near(has_id)
+  local root = root_of(turn)
+  client.request(root, 'fermata/turn/changes', { turn = turn and turn.id }, function(err, changes)
+    if err then
+      notify.failed(err)
+      return
+    end
+    local files = changes.files
+    if #files == 0 then
+      notify.info('this turn changed no file')
+      return
+    end
+    local all = { all = true }
+    local choices = #files > 1 and vim.list_extend({ all }, files) or files
+    vim.ui.select(choices, {
+      prompt = 'Revert',
+      kind = 'fermata.revert',
+      format_item = function(file)
+        return file.all and ('All %d files'):format(#files) or describe(file)
+      end,
+    }, function(choice)
+      if not choice then
+        return
+      end
+      local params = { turn = changes.turn, paths = not choice.all and { choice.path } or nil }
+      client.request(root, 'fermata/turn/revert', params, function(failure, result)
+        if failure then
+          notify.failed(failure)
+        else
+          reverted[root or ''] = result.revert
+          told(result, 'reverted')
+        end
+      end)
+    end)
+  end)
+end
+
+return M

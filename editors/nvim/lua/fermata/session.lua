@@ -1,0 +1,58 @@
+--- Which session a question goes to: that which was used last for its root, unless a turn runs in it; then a new one.
+local client = require('fermata.client')
+local turns = require('fermata.turns')
+
+local M = {}
+
+local current = {} ---@type table<string, string> session by root
+local models = {} ---@type table<string, string> model by root
+
+---@param root string?
+---@return string?
+function M.current(root)
+  return current[root or '']
+end
+
+---@param root string?
+---@param session string?
+function M.use(root, session)
+  current[root or ''] = session
+end
+
+--- The model that turns of a root use; nil is the configured one.
+---@param root string?
+---@return string?
+function M.model(root)
+  return models[root or '']
+end
+
+---@param root string?
+---@param model string?
+function M.use_model(root, model)
+  models[root or ''] = model
+end
+
+--- Gives the session for a question.
+---@param root string?
+---@param new boolean? a new one in any case
+---@param done fun(err: lsp.ResponseError?, session: string?)
+function M.for_question(root, new, done)
+  local session = current[root or '']
+  for _, turn in ipairs(turns.running()) do
+    if turn.session == session and turn.id then
+      new = true
+    end
+  end
+  if session and not new then
+    done(nil, session)
+    return
+  end
+  client.request(root, 'fermata/session/new', { workspace = root, model = M.model(root) }, function(err, result)
+    if not err then
+      M.use(root, result.session)
+    end
+    done(err, result and result.session)
+  end)
+end
+
+return M

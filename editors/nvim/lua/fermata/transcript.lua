@@ -1,0 +1,437 @@
+--- Transcript buffers: a session as markdown, live. What is in the log is rendered by the daemon; what is being said is appended
+--- as it comes, and replaced by the daemon's rendering once it is in the log. Lines that stay the same are never touched, so
+--- that folds, marks and the cursor stay where they are.
+local client = require('fermata.client')
+local notify = require('fermata.notify')
+local session = require('fermata.session')
+
+local M = {}
+
+local text_interval = 40 -- milliseconds between two writes of what is said
+local render_interval = 120 -- milliseconds between two renderings of the log
+
+---@class fermata.Ref
+---@field line integer of the buffer, from 1
+---@field seq integer
+---@field turn? string of this line and those after it, up to the next that names one
+
+---@class fermata.Live
+---@field turn string
+---@field step integer
+---@field seq? integer the entry that holds it by now
+---@field text string
+
+---@class fermata.Transcript
+---@field session string
+---@field root? string
+---@field buf integer
+---@field refs fermata.Ref[]
+---@field rendered integer how many lines are the daemon's
+---@field live fermata.Live[]
+---@field part? string that was said last
+---@field pending string[] to be appended
+---@field writing? uv.uv_timer_t
+---@field rendering? uv.uv_timer_t
+---@field asked boolean a rendering is on its way
+---@field again boolean and another one is needed
+
+local transcripts = {} ---@type table<string, fermata.Transcript>
+
+--- Changes the buffer. Windows that show its end go on showing it.
+---@param t fermata.Transcript
+---@param change fun()
+local function edit(t, change)
+  local last = vim.api.nvim_buf_line_count(t.buf)
+  local following = {}
+  for _, win in ipairs(vim.fn.win_findbuf(t.buf)) do
+    if vim.api.nvim_win_get_cursor(win)[1] == last then
+      table.insert(following, win)
+    end
+  end
+  vim.bo[t.buf].modifiable = true
+  change()
+  vim.bo[t.buf].modifiable = false
+  vim.bo[t.buf].modified = false
+  for _, win in ipairs(following) do
+    vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(t.buf), 0 })
+  end
+end
+
+--- Replaces the lines from `first` (0-based) on, touching only those that differ.
+---@param t fermata.Transcript
+---@param first integer
+---@param lines string[]
+local function replace(t, first, lines)
+  local have = vim.api.nvim_buf_get_lines(t.buf, first, -1, false)
+  local same = 0
+  while same < #have and same < #lines and have[same + 1] == lines[same + 1] do
+    same = same + 1
+  end
+  local tail = 0
+  while tail < #have - same and tail < #lines - same and have[#have - tail] == lines[#lines - tail] do
+    tail = tail + 1
+  end
+  if same + tail == #have and #have == #lines then
+    return
+  end
+  edit(t, function()
+    vim.api.nvim_buf_set_lines(t.buf, first + same, first + #have - tail, false, vim.list_slice(lines, same + 1, #lines - tail))
+  end)
+end
+
+---@param t fermata.Transcript
+local function write(t)
+  if #t.pending == 0 or not vim.api.nvim_buf_is_loaded(t.buf) then
+    return
+  end
+  local text = table.concat(t.pending)
+  t.pending = {}
+  edit(t, function()
+    local last = vim.api.nvim_buf_line_count(t.buf) - 1
+    local line = vim.api.nvim_buf_get_lines(t.buf, last, last + 1, false)[1]
+    vim.api.nvim_buf_set_text(t.buf, last, #line, last, #line, vim.split(text, '\n', { plain = true }))
+  end)
+end
+
+--- Runs fn once, `interval` milliseconds after the first call.
+---@param timer uv.uv_timer_t?
+---@param interval integer
+---@param fn fun()
+---@return uv.uv_timer_t
+local function soon(timer, interval, fn)
+  timer = timer or assert(vim.uv.new_timer())
+  if not timer:is_active() then
+    timer:start(interval, 0, vim.schedule_wrap(fn))
+  end
+  return timer
+end
+
+---@param t fermata.Transcript
+---@param text string
+local function append(t, text)
+  table.insert(t.pending, text)
+  t.writing = soon(t.writing, text_interval, function()
+    write(t)
+  end)
+end
+
+--- What is said, as it is appended behind the rendering.
+---@param t fermata.Transcript
+---@return string
+local function live_text(t)
+  local out = {}
+  for _, live in ipairs(t.live) do
+    table.insert(out, live.text)
+  end
+  return table.concat(out)
+end
+
+---@param text string
+---@return string[] lines, with one empty line at the end
+local function lines_of(text)
+  local lines = vim.split((text:gsub('\n+$', '')), '\n', { plain = true })
+  table.insert(lines, '')
+  return lines
+end
+
+--- The entry after which a rendering must begin for all that can still change: the turn before the last one.
+---@param t fermata.Transcript
+---@return integer since, integer first line (0-based) of what is rendered anew
+local function settled(t)
+  local seen, last = 0, nil
+  for i = #t.refs, 1, -1 do
+    local ref = t.refs[i]
+    if ref.turn and ref.turn ~= last then
+      last, seen = ref.turn, seen + 1
+    end
+    if seen == 3 then
+      -- ref is the first line of the third turn from the end, or one below: what comes after it in the log is the rest.
+      for j = i + 1, #t.refs do
+        if t.refs[j].turn then
+          return t.refs[j].seq - 1, t.refs[j].line - 1
+        end
+      end
+    end
+  end
+  return 0, 0
+end
+
+---@param t fermata.Transcript
+---@param result table
+---@param since integer
+---@param first integer
+local function rendered(t, result, since, first)
+  local lines = lines_of(result.text)
+  local refs = since == 0 and {} or vim.tbl_filter(function(ref)
+    return ref.line <= first
+  end, t.refs)
+  local newest = 0
+  for _, ref in ipairs(result.lines) do
+    table.insert(refs, { line = first + ref.line, seq = ref.seq, turn = ref.turn })
+    newest = math.max(newest, ref.seq)
+  end
+  t.refs = refs
+  t.rendered = first + #lines
+  t.live = vim.tbl_filter(function(live)
+    return not live.seq or live.seq > newest
+  end, t.live)
+  t.pending = {}
+  local live = live_text(t)
+  if live ~= '' then
+    vim.list_extend(lines, vim.split(live, '\n', { plain = true }))
+  end
+  replace(t, first, lines)
+end
+
+---@param t fermata.Transcript
+---@param done? fun()
+local function render(t, done)
+  if t.asked then
+    t.again = true
+    return
+  end
+  t.asked = true
+  local since, first = settled(t)
+  local params = { session = t.session, since = since > 0 and since or nil }
+  client.request(t.root, 'fermata/transcript/render', params, function(err, result)
+    t.asked = false
+    if not vim.api.nvim_buf_is_loaded(t.buf) then
+      return
+    end
+    if err then
+      notify.failed(err)
+      return
+    end
+    rendered(t, result, since, first)
+    if t.again then
+      t.again = false
+      render(t)
+    end
+    if done then
+      done()
+    end
+  end)
+end
+
+---@param t fermata.Transcript
+local function render_soon(t)
+  t.rendering = soon(t.rendering, render_interval, function()
+    if vim.api.nvim_buf_is_loaded(t.buf) then
+      render(t)
+    end
+  end)
+end
+
+---@param t fermata.Transcript
+---@param event table
+local function said(t, event)
+  local live = t.live[#t.live]
+  if not live or live.seq or live.turn ~= event.turn or live.step ~= event.step then
+    live = { turn = event.turn, step = event.step, text = '' }
+    table.insert(t.live, live)
+    t.part = nil
+    if #t.live == 1 then
+      append(t, '\n')
+    end
+  end
+  local text = event.text:gsub('\r\n?', '\n')
+  if event.part ~= t.part then
+    local gap = live.text == '' and '' or '\n\n'
+    if event.part == 'reasoning' then
+      text = gap .. '> *Reasoning*\n>\n> ' .. text:gsub('\n', '\n> ')
+    else
+      text = gap .. text
+    end
+    t.part = event.part
+  elseif event.part == 'reasoning' then
+    text = text:gsub('\n', '\n> ')
+  end
+  live.text = live.text .. text
+  append(t, text)
+end
+
+--- Takes an event into account, if its session is shown.
+---@param event table
+function M.event(event)
+  local t = transcripts[event.session]
+  if not t then
+    return
+  end
+  if event.kind == 'delta' then
+    said(t, event)
+    return
+  end
+  if event.kind == 'stopping' then
+    append(t, '\n\n*stopping…*')
+  elseif event.kind == 'retracted' or event.kind == 'answer' or event.kind == 'turn.ended' then
+    for _, live in ipairs(t.live) do
+      if not live.seq and live.turn == (event.turn or event.entry.turn) then
+        live.seq = event.seq or 0
+      end
+    end
+  end
+  if event.kind ~= 'tool.output' and event.kind ~= 'resend' then
+    render_soon(t)
+  end
+end
+
+--- The daemon of a root is gone: its transcripts show again what the next one has repaired.
+---@param root string?
+function M.disconnected(root)
+  for _, t in pairs(transcripts) do
+    if t.root == root then
+      t.asked, t.again = false, false
+    end
+  end
+end
+
+--- The turn and the entry at a line of a transcript.
+---@param t fermata.Transcript
+---@param line integer from 1
+---@return string? turn
+---@return integer? seq
+local function at(t, line)
+  local turn, seq
+  for _, ref in ipairs(t.refs) do
+    if ref.line > line then
+      break
+    end
+    turn, seq = ref.turn or turn, ref.seq
+  end
+  return turn, seq
+end
+
+--- The transcript in a buffer.
+---@param buf integer
+---@return fermata.Transcript?
+function M.of(buf)
+  for _, t in pairs(transcripts) do
+    if t.buf == buf then
+      return t
+    end
+  end
+end
+
+--- What is at the cursor of a transcript.
+---@return { transcript: fermata.Transcript, turn: string?, seq: integer?, request: string?, file: string? }?
+function M.here()
+  local t = M.of(vim.api.nvim_get_current_buf())
+  if not t then
+    return nil
+  end
+  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local turn, seq = at(t, line)
+  local request
+  for l = line, 1, -1 do -- the request of this line is the nearest one above
+    local text = vim.api.nvim_buf_get_lines(t.buf, l - 1, l, false)[1]
+    request = text:match('^<sub>Request `(r_%w+)`')
+    if request or text:match('^##') then
+      break
+    end
+  end
+  local file
+  local call = vim.api.nvim_get_current_line():match('^%+ `+ ?([^`]+)')
+  for word in (call or ''):gmatch('%S+') do
+    local path = t.root and vim.fs.joinpath(t.root, word)
+    if path and word ~= '.' and vim.uv.fs_stat(path) and vim.startswith(vim.fs.normalize(path), t.root .. '/') then
+      file = path
+    end
+  end
+  return { transcript = t, turn = turn, seq = seq, request = request, file = file }
+end
+
+---@param id string
+---@param root string?
+---@return fermata.Transcript
+local function create(id, root)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buf, 'fermata://transcript/' .. id)
+  vim.bo[buf].buftype = 'nofile'
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].swapfile = false
+  vim.bo[buf].undolevels = -1
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].filetype = 'fermata'
+  vim.bo[buf].syntax = 'markdown'
+  local t = { session = id, root = root, buf = buf, refs = {}, rendered = 0, live = {}, pending = {}, asked = false, again = false }
+  transcripts[id] = t
+  require('fermata.menu').map(buf)
+  vim.api.nvim_create_autocmd('BufWipeout', {
+    buffer = buf,
+    callback = function()
+      transcripts[id] = nil
+    end,
+  })
+  return t
+end
+
+--- The fold level of a line: a question and all that came of it is one fold, a redirect one within.
+---@param line integer
+---@return string|integer
+function M.fold(line)
+  local text = vim.fn.getline(line)
+  if text:byte(1) ~= 35 then -- no "#"
+    return '='
+  end
+  return text:match('^## You') and '>1' or text:match('^### You') and '>2' or '='
+end
+
+---@param t fermata.Transcript
+---@param modifiers? string of the command
+local function show(t, modifiers)
+  local win = vim.fn.win_findbuf(t.buf)[1]
+  if win then
+    vim.api.nvim_set_current_win(win)
+    return
+  end
+  vim.cmd((modifiers ~= '' and modifiers or 'vertical') .. ' sbuffer ' .. t.buf)
+  local wo = vim.wo[vim.api.nvim_get_current_win()][0]
+  wo.foldmethod = 'expr'
+  wo.foldexpr = 'v:lua.require("fermata.transcript").fold(v:lnum)'
+  wo.foldlevel = 99
+  wo.wrap = true
+  wo.linebreak = true
+  wo.conceallevel = 0
+  wo.number = false
+  wo.relativenumber = false
+  wo.signcolumn = 'no'
+end
+
+--- Opens the transcript of a session, or of the one that was used last.
+---@param options? { session?: string, root?: string, modifiers?: string }
+function M.open(options)
+  options = options or {}
+  local root = options.root or client.root_of(vim.api.nvim_get_current_buf())
+  local id = options.session or session.current(root)
+  local function opened(t)
+    show(t, options.modifiers)
+    render(t, function()
+      local newest = #t.refs > 0 and t.refs[#t.refs].seq or 0
+      local params = { session = t.session, since = newest }
+      client.request(root, 'fermata/session/open', params, function(err, result)
+        if err then
+          notify.failed(err)
+        elseif #result.entries > 0 then
+          render_soon(t)
+        end
+      end)
+    end)
+  end
+  if id then
+    opened(transcripts[id] or create(id, root))
+    return
+  end
+  client.request(root, 'fermata/session/list', { workspace = root, limit = 1 }, function(err, result)
+    if err then
+      notify.failed(err)
+    elseif not result.sessions[1] then
+      notify.info('there is no session yet: ask something')
+    else
+      id = result.sessions[1].session
+      session.use(root, id)
+      opened(transcripts[id] or create(id, root))
+    end
+  end)
+end
+
+return M

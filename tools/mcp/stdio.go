@@ -1,0 +1,222 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"fermata/tools/process"
+)
+
+const (
+	patience   = time.Second // for a server to end when its input does
+	nonsense   = 200         // lines that are no message, in a row; behind them a server is not heard any more
+	wordsBytes = 600         // of what it complained of last
+	logBytes   = 64 << 10    // of its complaints go to the log
+)
+
+// stdio speaks to a program over its stdin and stdout, a message a line. It is the transport and its only connection.
+type stdio struct {
+	service *process.Service
+	out     *bufio.Reader
+	log     *slog.Logger
+
+	writing sync.Mutex
+
+	mu    sync.Mutex
+	words []byte // the last of stderr
+	wrong error  // why it is not heard any more; io.EOF: it says no more
+}
+
+// newStdio starts a server's program, in the user's home folder: nothing in a workspace decides what it does.
+func (s *server) newStdio() (*stdio, error) {
+	path, err := exec.LookPath(s.c.Command[0])
+	if err != nil {
+		return nil, fmt.Errorf("its program cannot be found: %w", err)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if s.root != "" && inside(s.root, path) {
+		return nil, fmt.Errorf("its program %s lies in the workspace and is not run", path)
+	}
+	var extra []string
+	for _, name := range slices.Sorted(maps.Keys(s.c.Env)) {
+		value, err := expand(s.c.Env[name], variable)
+		if err != nil {
+			return nil, fmt.Errorf("env %s: %w", name, err)
+		}
+		extra = append(extra, name+"="+value)
+	}
+	cmd := exec.Command(path, s.c.Command[1:]...)
+	if cmd.Dir, err = os.UserHomeDir(); err != nil {
+		return nil, err
+	}
+	w := &stdio{log: s.log}
+	if w.service, err = process.Serve(cmd, s.o.Secrets, extra, w.complaints); err != nil {
+		return nil, fmt.Errorf("its program cannot be started: %w", err)
+	}
+	w.out = bufio.NewReaderSize(w.service.Stdout, 64<<10)
+	return w, nil
+}
+
+// inside reports whether a path, links followed, lies in a folder.
+func inside(root, path string) bool {
+	for _, p := range []*string{&root, &path} {
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// Connect implements the SDK's Transport.
+func (w *stdio) Connect(context.Context) (sdk.Connection, error) { return w, nil }
+
+// SessionID implements the SDK's Connection.
+func (w *stdio) SessionID() string { return "" }
+
+// Read gives the next message. Lines that are none are logged and skipped: programs greet, and libraries complain.
+func (w *stdio) Read(context.Context) (jsonrpc.Message, error) {
+	for range nonsense {
+		line, err := w.line()
+		if err != nil {
+			return nil, w.stop(err)
+		}
+		msg, err := jsonrpc.DecodeMessage(line)
+		if err == nil {
+			return msg, nil
+		}
+		w.log.Debug("a line on stdout is no message", "line", readable(string(line), 200))
+	}
+	return nil, w.stop(fmt.Errorf("it said %d lines in a row on its stdout that are no messages of the protocol", nonsense))
+}
+
+// line gives the next line that is not empty, in memory bounded by messageBytes.
+func (w *stdio) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := w.out.ReadSlice('\n')
+		if len(line)+len(part) > messageBytes {
+			return nil, fmt.Errorf("it sent a message of more than %d MiB", messageBytes>>20)
+		}
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return nil, err
+		case len(bytes.TrimSpace(line)) > 0:
+			return line, nil
+		default:
+			line = line[:0]
+		}
+	}
+}
+
+func (w *stdio) stop(err error) error {
+	if !errors.Is(err, os.ErrClosed) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.wrong = err
+	}
+	return err
+}
+
+// Write sends a message. One that starts a call learns how it can be cancelled.
+func (w *stdio) Write(ctx context.Context, msg jsonrpc.Message) error {
+	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+		sentOf(ctx).as(func(_ context.Context, reason string) error {
+			return w.write(cancelled(r.ID.Raw(), reason))
+		})
+	}
+	line, err := jsonrpc.EncodeMessage(msg)
+	if err != nil {
+		return err
+	}
+	return w.write(line)
+}
+
+func (w *stdio) write(line []byte) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	_, err := w.service.Stdin.Write(append(line, '\n'))
+	return err
+}
+
+// Close implements the SDK's Connection: it asks the program to end by closing its input. part sees to it that it does.
+func (w *stdio) Close() error { return w.service.Stdin.Close() }
+
+// part ends the program and all that it started.
+func (w *stdio) part(session *sdk.ClientSession) (how string) {
+	w.mu.Lock()
+	wrong := w.wrong
+	w.mu.Unlock()
+	alone := false
+	if wrong != nil { // what says no more is about to exit, as a rule
+		select {
+		case <-w.service.Exited:
+			alone = true
+		case <-time.After(process.Grace):
+		}
+	}
+	end := w.service.Close(patience)
+	if session != nil {
+		_ = session.Close()
+	}
+	switch {
+	case wrong != nil && !errors.Is(wrong, io.EOF):
+		return wrong.Error()
+	case alone && end.Signal != "":
+		return "it was ended by the signal: " + end.Signal
+	case alone:
+		return fmt.Sprintf("it ended with exit status %d", end.Exit)
+	case wrong != nil:
+		return "it closed its stdout"
+	}
+	return ""
+}
+
+// complaints takes what the program says on stderr: to the log, bounded, and the last of it to be told when it fails.
+func (w *stdio) complaints(r io.Reader) {
+	lines := bufio.NewReaderSize(r, 4<<10)
+	logged := 0
+	for {
+		line, err := lines.ReadSlice('\n')
+		w.mu.Lock()
+		w.words = append(w.words, line...)
+		w.words = w.words[max(0, len(w.words)-2*wordsBytes):]
+		w.mu.Unlock()
+		if len(bytes.TrimSpace(line)) > 0 && logged < logBytes {
+			logged += len(line)
+			w.log.Debug("stderr", "line", readable(string(line), 500))
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+func (w *stdio) lastWords() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	words := string(w.words)
+	if words = readable(words[max(0, len(words)-wordsBytes):], wordsBytes); words == "" {
+		return ""
+	}
+	return ". It complained: " + words
+}

@@ -1,0 +1,187 @@
+package process
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// probeTime is how long bubblewrap may take to show that it works.
+const probeTime = 5 * time.Second
+
+// findBubblewrap finds a bubblewrap that works here, whatever relative folders PATH names.
+func findBubblewrap() (string, error) {
+	var path string
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if found, err := exec.LookPath(filepath.Join(dir, "bwrap")); err == nil {
+			path = found
+			break
+		}
+	}
+	if path == "" {
+		return "", errors.New(`the sandbox needs bubblewrap, which is not installed: install the package "bubblewrap", or set [run] sandbox = false`)
+	}
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", fmt.Errorf("bubblewrap cannot be found: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTime)
+	defer cancel()
+	probe := exec.CommandContext(ctx, path, append(namespaces(), "--ro-bind", "/", "/", "--", "/bin/sh", "-c", ":")...)
+	probe.Env = []string{}
+	if said, err := probe.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("bubblewrap at %s does not work here (%v: %s); allow user namespaces, or set [run] sandbox = false",
+			path, err, strings.ToValidUTF8(strings.TrimSpace(string(said[:min(len(said), 300)])), "\uFFFD"))
+	}
+	return path, nil
+}
+
+// fits refuses a bubblewrap that a repository could have put there, and a folder that leaves nothing to protect.
+func fits(program, root string) error {
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	switch {
+	case root == "/":
+		return errors.New("the workspace is the whole file system, which no sandbox can confine anything to; open a folder of it")
+	case within(root, program):
+		return fmt.Errorf("bubblewrap at %s lies in the workspace and is not run; install the package \"bubblewrap\"", program)
+	}
+	return nil
+}
+
+func namespaces() []string {
+	// No terminal is left to be typed into: OwnGroup has given it a session of its own.
+	return []string{"--unshare-all", "--die-with-parent", "--cap-drop", "ALL"}
+}
+
+// keys are where keys and what speaks for them are usually kept, below the home folder.
+var keys = []string{
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".netrc", ".git-credentials", ".npmrc", ".pypirc", ".pgpass",
+	".my.cnf", ".vault-token", ".password-store", ".1password", ".terraform.d", ".cargo/credentials", ".cargo/credentials.toml",
+	".gem/credentials", ".m2/settings.xml", ".gradle/gradle.properties", ".bash_history", ".zsh_history", ".python_history",
+	".mozilla", ".thunderbird", ".local/share/keyrings", ".config/gcloud", ".config/gh", ".config/hub", ".config/op",
+	".config/rclone", ".config/git/credentials", ".config/google-chrome", ".config/chromium", ".config/BraveSoftware",
+	".config/Code/User/globalStorage", ".config/fermata", ".local/share/fermata", ".local/state/fermata",
+}
+
+// sockets are folders that programs of this machine listen in: a file system that cannot be written does not keep from
+// connecting. What NixOS keeps there of its programs stays.
+var (
+	sockets = []string{"/run", "/var/run"}
+	kept    = []string{"/run/current-system", "/run/booted-system", "/run/wrappers", "/run/opengl-driver"}
+)
+
+// arguments are bubblewrap's, up to the program. What comes later lies over what came before: first all as it is, then what
+// is hidden around the root, the root, and what is hidden within it.
+func (s *Sandbox) arguments(root string) ([]string, error) {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, fmt.Errorf("the workspace cannot be found: %w", err)
+	}
+	args := append(namespaces(), "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--setenv", "TMPDIR", "/tmp")
+	if is, _ := folder("/var/tmp"); is {
+		args = append(args, "--tmpfs", "/var/tmp")
+	}
+	for _, dir := range sockets {
+		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
+			args = append(args, "--tmpfs", dir)
+		}
+	}
+	for _, dir := range kept {
+		args = append(args, "--ro-bind-try", dir, dir)
+	}
+	hidden, empty := s.hidden(), "/dev/null"
+	if s.Caches != "" {
+		empty = filepath.Join(s.Caches, "empty") // what reads a file with keys finds nothing; a device it could not open
+		if err := makeEmpty(empty); err != nil {
+			return nil, fmt.Errorf("make the sandbox's cache: %w", err)
+		}
+	}
+	for _, path := range hidden {
+		switch {
+		case within(path, root) && path != root:
+			args = append(args, "--tmpfs", path) // the root is to be put into it
+		case !within(root, path):
+			args = hide(args, path, empty)
+		}
+	}
+	args = append(args, "--bind", root, root)
+	for _, path := range hidden {
+		if within(root, path) && path != root {
+			args = hide(args, path, empty)
+		}
+	}
+	// What these name is run by git outside of the sandbox too.
+	for _, name := range []string{"hooks", "config"} {
+		path := filepath.Join(root, ".git", name)
+		if _, err := os.Lstat(path); err == nil {
+			args = append(args, "--ro-bind", path, path)
+		}
+	}
+	if s.Caches != "" {
+		sum := sha256.Sum256([]byte(root))
+		cache := filepath.Join(s.Caches, hex.EncodeToString(sum[:8])) // its own: what one workspace leaves there, no other one builds with
+		if err := os.MkdirAll(cache, 0o700); err != nil {
+			return nil, fmt.Errorf("make the sandbox's cache: %w", err)
+		}
+		args = append(args, "--bind", cache, cache, "--setenv", "XDG_CACHE_HOME", cache, "--setenv", "GOCACHE", filepath.Join(cache, "go-build"),
+			"--setenv", "npm_config_cache", filepath.Join(cache, "npm"))
+	}
+	return append(args, "--chdir", root), nil
+}
+
+// hidden are the paths to hide that exist, links resolved.
+func (s *Sandbox) hidden() []string {
+	all := append([]string(nil), s.Hide...)
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		for _, k := range keys {
+			all = append(all, filepath.Join(home, k))
+		}
+	}
+	var found []string
+	for _, path := range all {
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != "/" {
+			found = append(found, real)
+		}
+	}
+	return found
+}
+
+// hide lays an empty folder or the empty file over one.
+func hide(args []string, path, empty string) []string {
+	if is, err := folder(path); err != nil {
+		return args
+	} else if is {
+		return append(args, "--tmpfs", path, "--remount-ro", path)
+	}
+	return append(args, "--ro-bind", empty, path)
+}
+
+func makeEmpty(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, nil, 0o600)
+}
+
+func folder(path string) (bool, error) {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir(), err
+}
+
+// within reports whether path is root or lies below it; both are absolute.
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && filepath.IsLocal(rel)
+}
