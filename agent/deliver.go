@@ -73,8 +73,11 @@ func (r *run) delivered(step int) (out []*transcript.MessageDelivered) {
 //
 // Invariant: a message that was queued behind a turn that was stopped or failed is in its Report and in no model input
 // (TestAStopHandsBackWhatWaits).
-func (r *run) returning(cause string) (entries []transcript.Body, done func(error)) {
+//
+// taken are messages that were taken out of the inbox before, and are not in the queue.
+func (r *run) returning(cause string, taken ...*place) (entries []transcript.Body, done func(error)) {
 	places, late := r.inbox.close(r.agent.o.Settle)
+	places = append(taken, places...)
 	var repeated []*place
 	for _, p := range places {
 		if !r.s.claim(p.queued.ClientID) {
@@ -136,15 +139,19 @@ func (r *run) returnCause(o transcript.Outcome) string {
 // handOver looks after what still waits when the turn has ended. Behind a turn that came to its end by itself it starts the
 // next one: handOver makes that the session's current turn and returns it with its start, else nil.
 func (r *run) handOver(ctx context.Context, start Start, o transcript.Outcome) (*Turn, Start) {
+	var taken []*place
 	if o == transcript.TurnCompleted && !r.stopping() {
 		places, late := r.inbox.close(r.agent.o.Settle)
 		var next *Turn
 		if len(places)+len(r.queue) > 0 {
-			next = r.agent.reserveNext(r.s)
+			next = r.agent.reserveNext(r.s, r.Turn)
 		}
-		if next != nil {
+		switch {
+		case next != nil:
 			r.record(ctx, places, next.id)
 			places = nil
+		case r.stopping(): // meanwhile: they are handed back
+			taken, places = places, nil
 		}
 		for _, p := range append(places, late...) {
 			p.settle(Receipt{}, errNotTaken)
@@ -159,7 +166,7 @@ func (r *run) handOver(ctx context.Context, start Start, o transcript.Outcome) (
 			next.Release() // the log took none
 		}
 	}
-	entries, done := r.returning(r.returnCause(o))
+	entries, done := r.returning(r.returnCause(o), taken...)
 	var err error
 	if len(entries) > 0 {
 		var told []transcript.Entry

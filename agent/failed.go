@@ -116,7 +116,8 @@ func retryNotice(notice string) string {
 func (p *past) keptNotice() string {
 	switch p.ended.Outcome {
 	case transcript.TurnStopped:
-		return "[Your answer above broke off by an error where it ends, and the user stopped you there. The user has kept it.]"
+		stopper := strings.Replace(p.stopper(), "The user", "the user", 1)
+		return "[Your answer above broke off by an error where it ends, and " + stopper + " you there. The user has kept it.]"
 	case transcript.TurnAbandoned:
 		return "[Your answer above was cut off where it ends, when fermata itself ended. The user has kept it.]"
 	}

@@ -52,7 +52,7 @@ func (a *Agent) ReserveRedirect(stop transcript.TurnID) *Turn {
 // is the turn that [Agent.ReserveRedirect] and [Agent.ReserveRetry] take then. It is called with the lock held.
 //
 // Invariant: a message or a start that comes behind a redirect or a retry of a session's last turn finds it (S2)
-// (TestAMessageRightBehindARedirectWaitsBehindIt).
+// (TestAMessageRightBehindARedirectOrARetryWaitsBehindIt).
 func (a *Agent) home(id transcript.TurnID) transcript.SessionID {
 	if id == "" {
 		return a.state.newest
@@ -84,11 +84,12 @@ func (a *Agent) reserve(t *Turn) *Turn {
 	return t
 }
 
-// reserveNext registers the turn that follows one of a session without a request of its own. nil: the agent is closed.
-func (a *Agent) reserveNext(s *Session) *Turn {
+// reserveNext registers the turn that follows another one of its session without a request of its own. nil: the agent is
+// closed, or a stop came first. A redirect finds either the one turn or the other (D4).
+func (a *Agent) reserveNext(s *Session, after *Turn) *Turn {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()
-	if a.state.closed {
+	if a.state.closed || after.stopping() {
 		return nil
 	}
 	return a.reserve(&Turn{session: s.ID(), shown: s})

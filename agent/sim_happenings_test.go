@@ -73,7 +73,12 @@ func pairs() (out []happening) {
 			}
 		}
 	}
-	return append(out, hapNext+atOnce+hapLate, hapLate+atOnce+hapNext)
+	return append(out, hapNext+atOnce+hapLate, hapLate+atOnce+hapNext, hapNext+atOnce+hapMessage, hapRetry+atOnce+hapMessage)
+}
+
+// user reports whether h comes from a user.
+func (h happening) user() bool {
+	return slices.Contains(byUser, h) || h == hapNext || h == hapRetry
 }
 
 // after gives what may be the course when h has happened: one course, or several where the rules leave it open.
@@ -94,7 +99,7 @@ func (c *course) after(h happening) []*course {
 		}
 	}
 	inOrder(a, b)
-	if slices.Contains(byUser, a) && slices.Contains(byUser, b) {
+	if a.user() && b.user() {
 		for _, d := range out {
 			if a == hapMessage && d.phase == phaseSettle && slices.Contains(d.queue, d.asked) {
 				e := d.clone()
@@ -106,7 +111,7 @@ func (c *course) after(h happening) []*course {
 	}
 	inOrder(b, a)
 	user, world := a, b
-	if slices.Contains(byUser, b) {
+	if b.user() {
 		user, world = b, a
 	}
 	return append(out, c.between(user, world)...)

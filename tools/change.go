@@ -65,14 +65,15 @@ func describeChange(old workspace.File, after []byte) string {
 	if !old.Exists() {
 		return fmt.Sprintf("created %s (%s)%s", name, plural(countLines(after), "line"), where)
 	}
+	links := ""
 	if old.Links > 1 {
-		where += fmt.Sprintf(" (on disk it had %d names, hard links: this one now has a content of its own, the others keep the old)", old.Links)
+		links = fmt.Sprintf(" (on disk it had %d names, hard links: this one now has a content of its own, the others keep the old)", old.Links)
 	}
 	if len(old.Content) > diffInput || len(after) > diffInput {
-		return fmt.Sprintf("changed %s%s: %d bytes before, %d after", name, where, len(old.Content), len(after))
+		return fmt.Sprintf("changed %s%s: %d bytes before, %d after%s", name, where, len(old.Content), len(after), links)
 	}
 	text, added, removed := lineDiff(old.Content, after)
-	head := fmt.Sprintf("changed %s%s: +%d -%d lines", name, where, added, removed)
+	head := fmt.Sprintf("changed %s%s: +%d -%d lines%s", name, where, added, removed, links)
 	if text == "" {
 		return head + " (only line endings or the byte order mark differ)"
 	}

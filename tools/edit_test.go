@@ -224,3 +224,31 @@ func TestFilesThatMayNotBeChangedAreRefusedBeforeTheIntent(t *testing.T) {
 		t.Errorf("recorded %v", b.changes)
 	}
 }
+
+func TestAnEditSaysThatItPartsHardLinks(t *testing.T) {
+	b := newBench(t, "-- f --\na\n", nil)
+	if err := os.Link(filepath.Join(b.dir, "f"), filepath.Join(b.dir, "other")); err != nil {
+		t.Fatal(err)
+	}
+	r := b.run(t, t.Context(), "edit_file", args{"path": "f", "old": "a", "new": "b"})
+	if r.State != Done || !strings.HasPrefix(r.Output, "changed f: +1 -1 lines (on disk it had 2 names, hard links: this one now has") || b.content(t, "other") != "a\n" {
+		t.Errorf("%s %s", r.State, r.Output)
+	}
+	if r := b.run(t, t.Context(), "edit_file", args{"path": "f", "old": "b", "new": "c"}); strings.Contains(r.Output, "hard link") {
+		t.Errorf("again: %s", r.Output)
+	}
+}
+
+func TestAFileThatIsNoTextIsNotReplaced(t *testing.T) {
+	for content, says := range map[string]string{
+		"\x00\xff\x01":             "f: not text: it is binary; write_file replaces only text",
+		"\xd6\xd0\xb9\xfa\xc8\xcb": "nor does it look like Latin-1",
+	} {
+		b := newBench(t, "", nil)
+		b.put(t, "f", content)
+		r := b.run(t, t.Context(), "write_file", args{"path": "f", "content": "text\n"})
+		if r.State != Failed || !strings.Contains(r.Output, says) || b.content(t, "f") != content || len(b.changes) != 0 {
+			t.Errorf("%s %s", r.State, r.Output)
+		}
+	}
+}

@@ -33,7 +33,7 @@ type Store struct {
 	path  string
 	opt   Options
 	w     *writer // nil when read-only
-	reads *sql.DB
+	reads *pool
 	alive presence
 }
 
@@ -220,10 +220,11 @@ func (s *Store) connect() error {
 		}
 	}
 	open := func(mode string) error {
-		var err error
-		if s.reads, err = sql.Open("sqlite", s.dsn(mode, readerCache)); err != nil {
+		db, err := sql.Open("sqlite", s.dsn(mode, readerCache))
+		if err != nil {
 			return err
 		}
+		s.reads = newPool(db)
 		s.reads.SetMaxOpenConns(readers)
 		s.reads.SetMaxIdleConns(readers)
 		if !s.opt.ReadOnly {

@@ -190,29 +190,29 @@ func FuzzAnAllowedCommandIsOneSimpleCommandOfTheRulesWords(f *testing.F) {
 			}
 			var words []string
 			for _, w := range call.Args {
-				word := ""
+				var word strings.Builder
 				for _, part := range w.Parts {
 					switch part := part.(type) {
 					case *syntax.Lit:
 						if strings.ContainsAny(part.Value, "\\$`*?[]{}<>&|;()\"'") || strings.ContainsFunc(part.Value, unicode.IsSpace) {
 							t.Fatalf("%q was allowed with the bare text %q", command, part.Value)
 						}
-						word += part.Value
+						word.WriteString(part.Value)
 					case *syntax.SglQuoted:
-						word += part.Value
+						word.WriteString(part.Value)
 					case *syntax.DblQuoted:
 						for _, inner := range part.Parts {
 							lit, ok := inner.(*syntax.Lit)
 							if !ok || strings.ContainsAny(lit.Value, "\\$`") {
 								t.Fatalf("%q was allowed with something to replace in quotes", command)
 							}
-							word += lit.Value
+							word.WriteString(lit.Value)
 						}
 					default:
 						t.Fatalf("%q was allowed with a %T", command, part)
 					}
 				}
-				words = append(words, word)
+				words = append(words, word.String())
 			}
 			if len(words) < 2 || !slices.Equal(words[:2], []string{"go", "test"}) {
 				t.Fatalf("%q was allowed; it begins with %q", command, words)

@@ -86,6 +86,8 @@ func TestAModeDecides(t *testing.T) {
 		{runs("cat /home/me/.config/fermata/config.toml"), "D ? ? ?"},
 		{runs("cat data/fermata/fermata.db"), "D ? ? ?"},
 		{runs("git commit -m x"), "D ? ? A"},
+		{Call{Tool: "run", Command: "cat notes", Leads: []string{".env"}, Root: root}, "D ? ? ?"},
+		{Call{Tool: "run", Command: "cat notes", Leads: []string{"docs/notes"}, Root: root}, "D ? ? A"},
 
 		// protected: never
 		{changes("edit_file", ".git/config"), "D D D D"},

@@ -77,10 +77,12 @@ func toolCases(outside string) []toolCase {
 		{name: "a file within a file", steps: read("plain.txt/x"), want: []string{"read_file: plain.txt/x: …"}},
 		{name: "a name of 5000 letters", steps: read(strings.Repeat("a", 5000)), want: []string{"read_file: …"}},
 		{name: "the folder of git", steps: call("write_file", map[string]string{"path": ".git/hooks/pre-commit", "content": "x"}), want: []string{"[not run: …git/hooks/pre-commit is protected…]"}},
-		{name: "a binary file", steps: read("binary"), want: []string{"read_file: binary cannot be shown: it is binary…"}},
-		{name: "a binary file edited", steps: edit("binary", "ab", "cd"), want: []string{"edit_file: binary: it is binary or not UTF-8, and cannot be edited"}, file: "binary", holds: "ab\x00\x01"},
-		{name: "a file in Latin-1", steps: read("latin1.txt"), want: []string{"read_file: latin1.txt cannot be shown: it is not UTF-8…"}},
-		{name: "a sparse file of 200 MB read", steps: read("sparse"), want: []string{"read_file: sparse cannot be shown: it is binary (209715200 bytes)"}},
+		{name: "a binary file", steps: read("binary"), want: []string{"read_file: binary: not text: it is binary…"}},
+		{name: "a binary file edited", steps: edit("binary", "ab", "cd"), want: []string{"edit_file: binary: not text: it is binary"}, file: "binary", holds: "ab\x00\x01"},
+		{name: "a file in Latin-1", steps: edit("latin1.txt", "é", "ö"), want: []string{"…+cafö…"}, file: "latin1.txt", holds: "caf\xf6\n"},
+		{name: "a file in Latin-1, given what it lacks", steps: edit("latin1.txt", "é", "漢"), want: []string{"edit_file: latin1.txt: the file is Latin-1, which has no 漢 (U+6F22, in line 1)…"}, file: "latin1.txt", holds: "caf\xe9\n"},
+		{name: "a file in another encoding", steps: read("gbk.txt"), want: []string{"read_file: gbk.txt: not text: it is neither UTF-8 (byte 0xD6 at offset 0)…"}},
+		{name: "a sparse file of 200 MB read", steps: read("sparse"), want: []string{"read_file: sparse: not text: it is binary (209715200 bytes)"}},
 		{name: "a sparse file of 200 MB edited", steps: edit("sparse", "a", "b"), want: []string{"edit_file: sparse: …209715200 bytes…"}},
 		{name: "a sparse file of 200 MB searched", steps: []string{`call grep {"pattern":"needle"}`}, want: []string{"…"}},
 		{name: "a file with a byte order mark", steps: edit("bom.txt", "One", "Two"), want: []string{"…bom.txt…"}, file: "bom.txt", holds: "\ufeffTwo\n"},
@@ -95,7 +97,7 @@ func toolCases(outside string) []toolCase {
 func layOut(t *testing.T, root string) (outside string) {
 	t.Helper()
 	files := map[string]string{
-		"plain.txt": "Plain.\n", "binary": "ab\x00\x01", "latin1.txt": "caf\xe9\n", "bom.txt": "\ufeffOne\n",
+		"plain.txt": "Plain.\n", "binary": "ab\x00\x01", "latin1.txt": "caf\xe9\n", "gbk.txt": "\xd6\xd0\xb9\xfa\xc8\xcb\n", "bom.txt": "\ufeffOne\n",
 		"crlf.txt": "One\r\nTwo\r\n", "unended.txt": "One", "twice.txt": "One\nOne\n", "../secret.txt": "Secret.\n", "../outside/secret.txt": "Secret.\n",
 	}
 	for i := range 20 {

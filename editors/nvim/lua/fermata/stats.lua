@@ -125,7 +125,6 @@ function M.open(all, modifiers)
     vim.api.nvim_buf_set_lines(buf, 0, -1, false, page(result))
     vim.bo[buf].modifiable = false
     vim.bo[buf].filetype = 'fermata'
-    vim.bo[buf].syntax = 'markdown'
     local wo = vim.wo[vim.api.nvim_get_current_win()][0]
     wo.wrap, wo.linebreak, wo.number, wo.relativenumber = true, true, false, false
     vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = buf, desc = 'Fermata: close' })

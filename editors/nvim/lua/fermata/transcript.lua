@@ -352,7 +352,6 @@ local function create(id, root)
   vim.bo[buf].undolevels = -1
   vim.bo[buf].modifiable = false
   vim.bo[buf].filetype = 'fermata'
-  vim.bo[buf].syntax = 'markdown'
   local t = { session = id, root = root, buf = buf, refs = {}, rendered = 0, live = {}, pending = {}, asked = false, again = false }
   transcripts[id] = t
   require('fermata.menu').map(buf)
@@ -391,7 +390,8 @@ local function show(t, modifiers)
   wo.foldlevel = 99
   wo.wrap = true
   wo.linebreak = true
-  wo.conceallevel = 0
+  wo.conceallevel = 2
+  wo.concealcursor = 'nc'
   wo.number = false
   wo.relativenumber = false
   wo.signcolumn = 'no'

@@ -1,0 +1,144 @@
+//go:build nvim
+
+package neovim
+
+import (
+	"strings"
+	"testing"
+)
+
+// transcript is the text of the transcript buffer.
+func (u *user) transcript() string {
+	u.t.Helper()
+	return u.Text(`for _, b in ipairs(vim.api.nvim_list_bufs()) do
+		if vim.startswith(vim.api.nvim_buf_get_name(b), 'fermata://transcript/') then
+			return table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, false), '\n')
+		end
+	end
+	error('there is no transcript')`)
+}
+
+// settled waits until the transcript is what the daemon renders, and returns it.
+func (u *user) settled() string {
+	u.t.Helper()
+	u.Until("the transcript to be the daemon's", `
+		local session = require('fermata.session').current(require('fermata.client').root_of(0))
+		local text
+		require('fermata.client').request(require('fermata.client').root_of(0), 'fermata/transcript/render', { session = session },
+			function(_, result) text = result and result.text or '' end)
+		vim.wait(2000, function() return text end, 5)
+		for _, b in ipairs(vim.api.nvim_list_bufs()) do
+			if vim.api.nvim_buf_get_name(b) == 'fermata://transcript/' .. session then
+				return vim.trim(text) == vim.trim(table.concat(vim.api.nvim_buf_get_lines(b, 0, -1, false), '\n'))
+			end
+		end`)
+	return u.transcript()
+}
+
+// guards P1: what is shown live is what the log holds.
+func TestATranscriptIsLive(t *testing.T) {
+	const scenario = `reply First
+think "Let me see. "
+say "one "
+wait 300ms
+say "two\n\n"
+say "- three\n"
+call read_file {"path":"notes.txt"}
+reply
+say "Four.\n"
+hang
+reply Second
+say Five.
+`
+	inBoth(t, scenario, func(t *testing.T, u *user) {
+		u.Type(":Fermata ask First<CR>")
+		u.See("■ Stop")
+		u.Ex("Fermata transcript")
+		u.See("one")
+		u.See("> Reasoning", "- three", "+ read_file notes.txt: done", "Four.")
+		u.picture("9-transcript")
+		u.Type("<C-w>p<C-c>")
+		u.See("Stopped here", "What should it do instead?")
+		u.Type("Second<CR>")
+		u.See("Five.")
+		text := u.settled()
+		if !pattern("## You, …> First…*Reasoning*…one two…- three…+ `read_file notes.txt`: done…Four.…*Stopped here*…### You redirect…> Second…Five.").MatchString(text) {
+			t.Errorf("the transcript is\n%s", text)
+		}
+	})
+}
+
+func TestATranscriptLeavesAReaderWhereHeIs(t *testing.T) {
+	inBoth(t, "reply\nwords 300\nwait 500ms\nsay \"the end\"\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Count<CR>")
+		u.See("300")
+		u.Ex("Fermata transcript")
+		u.See("w300")
+		u.Type("gg")
+		u.See("# Count")
+		u.Type("<C-w>p")
+		u.See("Answered")
+		u.settled()
+		u.See("# Count")
+		u.Type("<C-w>pzM")
+		u.See("+--")
+		u.Type("zR")
+		u.SeeNot("+--")
+	})
+}
+
+func TestThingsAreDoneAtThePlaceInTheTranscript(t *testing.T) {
+	inBoth(t, "reply First\nsay Eins.\ncall read_file {\"path\":\"notes.txt\"}\nreply\nsay Zwei.\nreply Second\nsay Drei.\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask First<CR>")
+		u.See("Zwei.")
+		u.Type(":Fermata ask Second<CR>")
+		u.See("Drei.")
+		u.Ex("Fermata transcript")
+		u.See("Second", "Drei.")
+		u.settled()
+		u.Type("gg/read_file<CR><CR>") // a menu of what fits here
+		u.See("Model input (I)", "Fork after this turn (F)", "Open the file (gf)")
+		u.Type("q<CR>")
+		u.Type("gf")
+		u.See("notes.txt", "three")
+		u.Type("<C-w>q")
+		u.Type("gg/Zwei<CR>F")
+		u.Until("the fork", "return #vim.tbl_filter(function(b) return vim.startswith(vim.api.nvim_buf_get_name(b), 'fermata://transcript/') end, vim.api.nvim_list_bufs()) == 2")
+		u.See("Forked from session")
+		text := u.Buffer("")
+		if !strings.Contains(text, "Zwei.") || strings.Contains(text, "Drei.") {
+			t.Errorf("the fork is\n%s", text)
+		}
+	})
+}
+
+// guards M7, P3
+func TestAModelInputIsShownAsItWasSent(t *testing.T) {
+	inBoth(t, "reply First\nsay Eins.\nreply Second\nsay Zwei.\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask First<CR>")
+		u.See("Eins.")
+		u.Type(":Fermata ask Second<CR>")
+		u.See("Zwei.")
+		u.Resize(160, 50)
+		u.Ex("Fermata input")
+		u.See("✓ sha256 …, as sent", "// head, ", "// user, entry ")
+		u.picture("10-input")
+		first := u.model.Requests()[1]
+		u.Type("B") // the exact bytes
+		u.Until("the exact bytes", "return vim.trim(vim.api.nvim_buf_get_lines(0, 0, 1, false)[1]):sub(1, 1) == '{'")
+		if got := u.Buffer(""); got != string(first.Body) {
+			t.Errorf("the bytes shown are\n%s\nsent were\n%s", got, first.Body)
+		}
+		u.Type("<C-w>q")
+		u.Until("the input", "return vim.bo.filetype == 'fermata-input'")
+		if text := u.Buffer(""); !pattern("// user, entry …// assistant, entry …\"content\": \"Eins.\"…// user, entry …Second").MatchString(text) {
+			t.Errorf("the input is\n%s", text)
+		}
+		u.Type("D")
+		u.Until("two windows in diff mode", `local n = 0
+			for _, w in ipairs(vim.api.nvim_list_wins()) do n = n + (vim.wo[w].diff and 1 or 0) end
+			return n == 2`)
+		u.See("Eins.")
+		u.picture("11-input-diff")
+	})
+}
