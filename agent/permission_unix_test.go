@@ -26,7 +26,7 @@ func TestALinkLoosensNothing(t *testing.T) {
 		{"notes.txt", ".git/config", "write_file", `{"path":"notes.txt","content":"x"}`, ""},
 		{"docs", ".git", "write_file", `{"path":"docs/hooks/pre-commit","content":"x"}`, ""},
 		{"notes.txt", ".env", "run", `{"command":"cat notes.txt"}`, "secret file: the command names .env"},
-		{"docs", ".git", "run", `{"command":"echo x >docs/config"}`, "the command names .git/config, which belongs to git"},
+		{"docs", ".git", "run", `{"command":"echo x >docs/hooks/x"}`, "the command names .git/hooks/x, which belongs to git"},
 		{"docs", ".git", "edit_file", `{"path":"docs/config","old":"needle","new":"x"}`, ""},
 	} {
 		t.Run(test.tool+" "+test.to, func(t *testing.T) {

@@ -14,7 +14,7 @@
 // entry.go says what a log is made of and codec.go how an entry is stored. fold.go turns entries into the messages of a
 // model input. store.go opens the file, write.go is the one way to write into it, log.go appends. send.go, view.go and
 // fragment.go store a request; body.go, input.go and request.go show it again. journal.go, conclude.go, lease.go and repair.go
-// are how an answer survives until it is an entry; news.go is how another daemon follows it. verify.go checks all of it,
+// are how an answer survives until it is an entry; revert.go is how files are put back; news.go is how another daemon follows it. verify.go checks all of it,
 // salvage.go brings back what is left of a damaged file; stats.go counts.
 //
 // # Goroutines and contexts

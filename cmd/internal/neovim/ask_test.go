@@ -11,7 +11,7 @@ func TestAQuestionIsAboutWhatIsSelected(t *testing.T) {
 	for _, tt := range []struct{ name, keys, want string }{
 		{"the line", "3G:Fermata ask Q<CR>", `Q\n\nmain.go, lines 3-3:\n` + "```" + `\nimport \"fmt\"\n` + "```"},
 		{"a range", ":5,6Fermata ask Q<CR>", `Q\n\nmain.go, lines 5-6:\n` + "```" + `\nfunc main() {\n\tfmt.Println(\"hello\")\n` + "```"},
-		{"characters", "6G0wwvee<Esc>gv:Fermata ask Q<CR>", `Q\n\nmain.go, lines 6-6:\n` + "```" + `\nPrintln(\"hello\n` + "```"},
+		{"characters", "6G0fPve<Esc>gv:Fermata ask Q<CR>", `Q\n\nmain.go, lines 6-6:\n` + "```" + `\nPrintln\n` + "```"},
 		{"lines", "5GVj:Fermata ask Q<CR>", `Q\n\nmain.go, lines 5-6:\n` + "```" + `\nfunc main() {\n\tfmt.Println(\"hello\")\n` + "```"},
 		{"an empty line", "2G:Fermata ask Q<CR>", `"content":"Q"`},
 		{"characters beyond ASCII", "ggOé漢字x<Esc>0vl:Fermata ask Q<CR>", "```" + `\né漢\n` + "```"},

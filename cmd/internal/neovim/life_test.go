@@ -130,7 +130,7 @@ func TestTheModelIsChosen(t *testing.T) {
 	inBoth(t, "reply\nsay ok\n", func(t *testing.T, u *user) {
 		u.Type(":Fermata model<CR>")
 		u.See("scripted/model · used now", "rehearsal/rehearsal")
-		u.Type("q<CR>")
+		u.Type("q")
 		u.Type(":Fermata model scripted/other<CR>")
 		u.See("the next turn uses scripted/other")
 		u.Type(":Fermata ask Q<CR>")

@@ -16,7 +16,7 @@ import (
 )
 
 // patience is how long a test waits for what must come; only a broken plugin uses it up.
-const patience = 30 * time.Second
+const patience = 20 * time.Second
 
 // Options say how Neovim is started.
 type Options struct {

@@ -120,7 +120,7 @@ func TestARedirectIsStoppedAndRedirectedInTurn(t *testing.T) {
 		u.Ex("Fermata transcript")
 		u.See("### You redirect…Third…ccc")
 		u.picture("5-thread")
-		if text := u.transcript(); !pattern("## You, …aaa\n…### You redirect…bbb\n…### You redirect…ccc").MatchString(text) {
+		if text := u.transcript(); !pattern("## You, …aaa …### You redirect…bbb …### You redirect…ccc").MatchString(text) {
 			t.Errorf("the transcript is\n%s", text)
 		}
 	})

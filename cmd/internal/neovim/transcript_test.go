@@ -73,7 +73,7 @@ func TestATranscriptLeavesAReaderWhereHeIs(t *testing.T) {
 		u.Type(":Fermata ask Count<CR>")
 		u.See("300")
 		u.Ex("Fermata transcript")
-		u.See("w300")
+		u.See("Request…w300")
 		u.Type("gg")
 		u.See("# Count")
 		u.Type("<C-w>p")
@@ -98,7 +98,7 @@ func TestThingsAreDoneAtThePlaceInTheTranscript(t *testing.T) {
 		u.settled()
 		u.Type("gg/read_file<CR><CR>") // a menu of what fits here
 		u.See("Model input (I)", "Fork after this turn (F)", "Open the file (gf)")
-		u.Type("q<CR>")
+		u.Type("q")
 		u.Type("gf")
 		u.See("notes.txt", "three")
 		u.Type("<C-w>q")
@@ -121,7 +121,7 @@ func TestAModelInputIsShownAsItWasSent(t *testing.T) {
 		u.See("Zwei.")
 		u.Resize(160, 50)
 		u.Ex("Fermata input")
-		u.See("✓ sha256 …, as sent", "// head, ", "// user, entry ")
+		u.See("✓ verified: these are the bytes that were sent", "// head, ", "// user, entry ")
 		u.picture("10-input")
 		first := u.model.Requests()[1]
 		u.Type("B") // the exact bytes

@@ -25,6 +25,7 @@ export interface Requests {
   "fermata/request/list": { params: RequestListParams; result: RequestListResult };
   "fermata/request/input": { params: RequestInputParams; result: RequestInputResult };
   "fermata/request/resend": { params: RequestResendParams; result: RequestResendResult };
+  "fermata/model/list": { params: ModelListParams; result: ModelListResult };
   "fermata/stats": { params: StatsParams; result: StatsResult };
 }
 
@@ -80,7 +81,7 @@ export const codes = {
 } as const;
 
 /** What fermata/event carries: those with a seq are entries of the log, the others are passing. */
-export type Event = EntryEvent | DeltaEvent | OutputEvent | RetractedEvent | StoppingEvent | ResendEvent;
+export type Event = EntryEvent | DeltaEvent | OutputEvent | RetractedEvent | StoppingEvent | WarningEvent | ResendEvent;
 
 /** The bodies of entries by their kind. */
 export interface Entries {
@@ -446,6 +447,8 @@ export interface TurnRevertParams {
   revert?: RevertID;
   /** Undo undoes the last revert of Session that was not undone. */
   undo?: boolean;
+  /** Preview writes nothing: "reverted" is then what would be reverted. */
+  preview?: boolean;
 }
 
 /** TurnRevertResult says what a revert came to. It is answered when every file was written or kept. */
@@ -464,6 +467,8 @@ export interface TranscriptRenderParams {
   session?: SessionID;
   /** Format is "markdown" (also when absent) or "json": one entry a line. */
   format?: string;
+  /** Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them. */
+  since?: number;
 }
 
 /** TranscriptRenderResult is a session as text. */
@@ -568,6 +573,20 @@ export interface RequestResendResult {
   millis: number;
 }
 
+/** ModelListParams ask which models a turn can use. There are none yet. */
+export interface ModelListParams {
+}
+
+/** ModelListResult are the models that are known: any other name that the provider knows can be used too. */
+export interface ModelListResult {
+  /** Model is the one that turns use unless they or their session name another. */
+  model: string;
+  /** Models are in the order of the configuration, those of a provider sorted by name; Model is among them. */
+  models: Model[];
+  /** Unreached says of providers that did not list their models why, each one line for people. */
+  unreached?: string[];
+}
+
 /** StatsParams ask for the metrics of a workspace. All may be absent. */
 export interface StatsParams {
   /** Workspace keeps to sessions with that root: an absolute path or file URI. Absent: all workspaces. */
@@ -611,6 +630,8 @@ export interface PermissionParams {
   diff?: string;
   /** Why says why the user is asked: the mode, a rule, a secret file. */
   why: string;
+  /** Sandbox says what would confine the command, or why nothing does. Absent: no sandbox is configured. */
+  sandbox?: string;
   /**
    * Scope is what the answer "session" covers from then on: "tool", all changes of this tool; "files", this tool on these
    * files; "command", this very command.
@@ -682,6 +703,11 @@ export interface CommandResult {
 export interface Capability {
   /** Protocol is the version that is spoken. */
   protocol: number;
+  /**
+   * OwnCommands, of a client, says that it has the commands of workspace/executeCommand by itself: they are executed all the
+   * same, but not offered, because a client that registers what is offered would have each twice.
+   */
+  ownCommands?: boolean;
 }
 
 /** ErrorData is the data of an error response. */
@@ -771,6 +797,21 @@ export interface StoppingEvent {
   kind: "stopping";
   /** Turn is the turn that was stopped. */
   turn: TurnID;
+}
+
+/**
+ * WarningEvent tells the user of something that the turn has to do without, as an MCP server that does not start. It ends
+ * nothing.
+ */
+export interface WarningEvent {
+  /** Session is where the turn runs. */
+  session: SessionID;
+  /** Kind is "warning". */
+  kind: "warning";
+  /** Turn is the turn that begins. */
+  turn: TurnID;
+  /** Text is for people. */
+  text: string;
 }
 
 /** ResendEvent is text that a model says in answer to a request that was sent again. It is no part of the session. */
@@ -1230,6 +1271,8 @@ export interface LineRef {
   line: number;
   /** Seq is the number of the entry. */
   seq: number;
+  /** Turn is the turn of these lines and those after them; absent when it is that of the LineRef before. */
+  turn?: TurnID;
 }
 
 /** Request is one request to a model. */
@@ -1318,6 +1361,14 @@ export interface Usage {
   output: number;
   /** of Output */
   reasoning?: number;
+}
+
+/** Model is one model. */
+export interface Model {
+  /** Name is what a turn's model is set to: provider/model. */
+  name: string;
+  /** From says who named it, for people. */
+  from?: string;
 }
 
 /**

@@ -109,6 +109,7 @@ local function capabilities()
   local c = vim.lsp.protocol.make_client_capabilities()
   c.general.positionEncodings = { M.encoding }
   c.experimental = { fermata = { protocol = M.protocol } }
+  c.workspace.workspaceEdit.documentChanges = true -- edit.lua checks the versions
   c.workspace.codeLens = nil -- what a lens would say is drawn by inline.lua
   return c
 end

@@ -123,7 +123,6 @@ function M.run(args)
     require('fermata.notify').error(('there is no :Fermata %s; there are: %s'):format(name, table.concat(M.names(), ', ')))
     return
   end
-  require('fermata.inline') -- it listens from now on
   command.run(vim.trim(text), args)
 end
 

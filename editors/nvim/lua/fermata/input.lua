@@ -94,12 +94,10 @@ local function page(result)
   local request = result.request
   local usage = request.usage
   local out = {
-    ('// %s  %s sha256 %s%s'):format(
-      request.request,
-      result.verified and '✓' or '✗',
-      result.sha256,
-      result.verified and ', as sent' or ': THESE ARE NOT THE BYTES THAT WERE SENT'
-    ),
+    result.verified and '// ✓ verified: these are the bytes that were sent'
+      or '// ✗ THESE ARE NOT THE BYTES THAT WERE SENT: their SHA-256 is another',
+    '// sha256 ' .. result.sha256,
+    '// request ' .. request.request,
     ('// %s, model %s, %s'):format(request.route, request.model, request.at:gsub('T', ' '):gsub('%..*', '')),
     ('// session %s, turn %s, step %d, try %d'):format(request.session, request.turn, request.step, request.try),
     ('// %d bytes, %s; %s%s'):format(

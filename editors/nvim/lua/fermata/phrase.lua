@@ -97,13 +97,13 @@ function M.state(turn)
   elseif turn.state == 'completed' then
     return 'Answered · ' .. words, 'FermataDone'
   elseif turn.state == 'abandoned' then
-    return 'Abandoned · ' .. (turn.note or 'the daemon ended'), 'FermataFailed'
+    return 'Abandoned', 'FermataFailed'
   elseif turn.state == 'failed' then
     local withheld = M.withheld(turn)
     if withheld ~= '' then
       return 'Withheld by ' .. withheld, 'FermataFailed'
     end
-    return 'Failed · ' .. (turn.result and (turn.result.error or turn.result.cause) or turn.note or ''), 'FermataFailed'
+    return 'Failed', 'FermataFailed'
   end
   return '■ Stop', 'FermataControl'
 end
@@ -150,6 +150,8 @@ function M.control(turn, width)
       if turn.words > 0 then
         detail(':Fermata keep')
       end
+      local result = turn.result or {}
+      detail(result.error or result.cause or turn.note or '')
     end
   end
   return pieces

@@ -5,6 +5,7 @@ local turns = require('fermata.turns')
 local M = {}
 
 local current = {} ---@type table<string, string> session by root
+local coming = {} ---@type table<string, fun(session: string)[]> who waits for the session of a question on its way
 local models = {} ---@type table<string, string> model by root
 
 ---@param root string?
@@ -47,12 +48,31 @@ function M.for_question(root, new, done)
     done(nil, session)
     return
   end
+  local key = root or ''
+  coming[key] = coming[key] or {}
   client.request(root, 'fermata/session/new', { workspace = root, model = M.model(root) }, function(err, result)
+    local waiting = coming[key] or {}
+    coming[key] = nil
     if not err then
       M.use(root, result.session)
+      for _, fn in ipairs(waiting) do
+        fn(result.session)
+      end
     end
     done(err, result and result.session)
   end)
+end
+
+--- Gives the session of a question that is on its way to a new one; false when there is none.
+---@param root string?
+---@param fn fun(session: string)
+---@return boolean
+function M.when_there(root, fn)
+  local waiting = coming[root or '']
+  if waiting then
+    table.insert(waiting, fn)
+  end
+  return waiting ~= nil
 end
 
 return M

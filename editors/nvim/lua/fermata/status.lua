@@ -1,14 +1,31 @@
 --- What runs, for statuslines.
 local M = {}
 
+local interval = 200 -- milliseconds between two drawings of statuslines, once one shows us
+local timer ---@type uv.uv_timer_t?
+
+--- Has statuslines drawn again when what they say has changed.
+local function watch()
+  timer = assert(vim.uv.new_timer())
+  local turns = require('fermata.turns')
+  local function draw()
+    if not timer:is_active() then
+      timer:start(interval, 0, vim.schedule_wrap(function()
+        vim.cmd.redrawstatus({ bang = true })
+      end))
+    end
+  end
+  turns.on('text', draw)
+  turns.on('changed', draw)
+end
+
 --- The newest turn that runs, and how many others do: "■ 85 words", "stopping…", "■ 3 words +1"; '' when nothing runs.
 ---@return string
 function M.text()
-  local turns = package.loaded['fermata.turns']
-  if not turns then
-    return ''
+  if not timer then
+    watch()
   end
-  local running = turns.running()
+  local running = require('fermata.turns').running()
   local turn = running[#running]
   if not turn then
     return ''

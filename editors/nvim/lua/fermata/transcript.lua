@@ -354,6 +354,12 @@ local function create(id, root)
   vim.bo[buf].filetype = 'fermata'
   local t = { session = id, root = root, buf = buf, refs = {}, rendered = 0, live = {}, pending = {}, asked = false, again = false }
   transcripts[id] = t
+  for _, turn in ipairs(require('fermata.turns').running()) do
+    if turn.session == id and turn.id and #turn.text > 0 then -- what was said before anybody looked
+      table.insert(t.live, { turn = turn.id, step = turn.step, text = '\n' .. table.concat(turn.text) })
+      t.part = 'text'
+    end
+  end
   require('fermata.menu').map(buf)
   vim.api.nvim_create_autocmd('BufWipeout', {
     buffer = buf,
@@ -416,6 +422,11 @@ function M.open(options)
         end
       end)
     end)
+  end
+  if not options.session and session.when_there(root, function(new)
+    opened(transcripts[new] or create(new, root))
+  end) then
+    return
   end
   if id then
     opened(transcripts[id] or create(id, root))

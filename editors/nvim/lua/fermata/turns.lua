@@ -92,6 +92,7 @@ end
 ---@param turn table
 ---@return fermata.Turn
 local function add(turn)
+  require('fermata.inline') -- it listens
   turn.key = turn.key or new_key()
   turn.step, turn.text, turn.words, turn.tools = 0, {}, 0, {}
   turn.thought, turn.in_word, turn.before = false, false, 0
