@@ -96,7 +96,7 @@ func TestARevertIsMadeToldAndUndone(t *testing.T) {
 func TestChangesAreShownAndRevertedByCommands(t *testing.T) {
 	client := obj{"workspace": obj{"applyEdit": true, "workspaceEdit": obj{"documentChanges": true}},
 		"textDocument": obj{"codeAction": obj{"codeActionLiteralSupport": obj{}}}}
-	e, _, _ := changed(t, client)
+	e, session, _ := changed(t, client)
 	var actions []struct{ Title string }
 	e.call("textDocument/codeAction", obj{"textDocument": obj{"uri": fileURI(filepath.Join(e.root, "a.txt"))},
 		"range": wire.Range{Start: at(1, 0), End: at(1, 0)}, "context": obj{"diagnostics": []any{}}}, &actions)
@@ -122,6 +122,10 @@ func TestChangesAreShownAndRevertedByCommands(t *testing.T) {
 			_ = json.Unmarshal(m.Params, &p)
 			return m.Method == "window/showMessage" && p.Message == want
 		})
+	}
+	e.call("fermata/session/delete", obj{"session": session}, nil)
+	if _, err := os.Stat(path); !os.IsNotExist(err) {
+		t.Errorf("the session is deleted, and its diff is left: %v", err)
 	}
 }
 

@@ -125,8 +125,11 @@ func (s *server) result(c *conn, name string, a answer) tools.Result {
 	return failf("%s: the MCP server %s was lost before it answered, and the call may have taken effect: %v", name, s.c.Name, s.lost(c, a.err))
 }
 
+// notSent is the SDK's code for what it could not send.
+const notSent = -32005
+
 // isAnswer reports whether an error is what the server answered, and not that it could not be reached.
 func isAnswer(err error) bool {
-	_, ok := errors.AsType[*jsonrpc.Error](err)
-	return ok && !errors.Is(err, sdk.ErrConnectionClosed) && !errors.Is(err, sdk.ErrSessionMissing)
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok && e.Code != notSent && !errors.Is(err, sdk.ErrConnectionClosed) && !errors.Is(err, sdk.ErrSessionMissing)
 }

@@ -227,12 +227,12 @@ func TestAnAnswerIsBounded(t *testing.T) {
 	for kind, c := range both(t) {
 		t.Run(kind, func(t *testing.T) {
 			b := newBench(t, c)
-			r := b.run(t.Context(), "srv__huge", `{"count":9000000}`, nil)
+			r := b.run(t.Context(), "srv__huge", `{"count":5000000}`, nil)
 			if r.State != tools.Done || len(r.Output) > outputHead+outputTail+100 || !strings.HasPrefix(r.Output, "first\n") || !strings.HasSuffix(r.Output, "last") ||
 				!strings.Contains(r.Output, " bytes left out …)\n") || len(r.Full) > outputFull+100 {
 				t.Errorf("%s: %d bytes, in full %d", r.State, len(r.Output), len(r.Full))
 			}
-			r = b.run(t.Context(), "srv__huge", `{"count":20000000}`, nil)
+			r = b.run(t.Context(), "srv__huge", `{"count":17500000}`, nil)
 			if r.State != tools.Failed || len(r.Output) > 2000 {
 				t.Errorf("%s: %d bytes: %.500s", r.State, len(r.Output), r.Output)
 			}

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 )
 
-// Info is what the disk says of a resolved path, as [File].Path is one: its last part is not followed when it is a link. It
-// costs no look at the content. Errors are the system's, fs.ErrNotExist among them, or wrap ErrOutside.
+// Info is what the disk says of a resolved path, as [File].Path is one: its last part is not followed when it is a link. It is
+// one system call, and not confined to the root as all else is: where a link has taken the place of a folder meanwhile, it
+// tells of another file. Use it to find out that a file is the same as before, and never to decide what may be read.
+// Errors are the system's, fs.ErrNotExist among them.
 func (w *Workspace) Info(real string) (fs.FileInfo, error) {
-	fi, err := w.root.Lstat(filepath.FromSlash(real))
+	fi, err := os.Lstat(filepath.Join(w.real, filepath.FromSlash(real)))
 	if err != nil {
 		return nil, fileError(real, err)
 	}

@@ -53,7 +53,7 @@ func TestADaemonThatDiesIsStartedAgainByTheNextQuestion(t *testing.T) {
 
 // guards F3, F4
 func TestATurnThatFailedIsKeptOrTriedAgain(t *testing.T) {
-	inBoth(t, "reply First\nsay \"half an \"\ntruncate\nreply First\nsay \"whole answer\"\nreply Second\nsay ok\n", func(t *testing.T, u *user) {
+	inBoth(t, "reply\nsay \"half an \"\ntruncate\nreply\nsay \"whole answer\"\n", func(t *testing.T, u *user) {
 		u.Type("3G:Fermata ask First<CR>")
 		u.See("import…Failed · ", ":Fermata retry · :Fermata keep")
 		u.picture("13-failed")

@@ -177,9 +177,11 @@ func TestTheAnswerFollowsItsLine(t *testing.T) {
 		if stop, _ := u.Find("■ Stop"); stop != row+1 {
 			t.Errorf("the line is in row %d, the control in row %d", row, stop)
 		}
+		u.Until("normal mode", "return vim.api.nvim_get_mode().mode == 'n'")
 		u.Type("<C-c>")
-		u.See("Stopped here")
+		u.See("Stopped here", "What should it do instead?")
 		u.Type("<Esc>")
+		u.SeeNot("What should it do instead?")
 		u.Ex("Fermata clear")
 		u.SeeNot("Stopped here", "one two")
 	})

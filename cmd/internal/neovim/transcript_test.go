@@ -55,9 +55,11 @@ say Five.
 		u.See("■ Stop")
 		u.Ex("Fermata transcript")
 		u.See("one")
-		u.See("> Reasoning", "- three", "+ read_file notes.txt: done", "Four.")
+		u.See("> *Reasoning*", "- three", "+ `read_file notes.txt`: done", "Four.")
 		u.picture("9-transcript")
-		u.Type("<C-w>p<C-c>")
+		u.Type("<C-w>p")
+		u.Until("the file", "return vim.endswith(vim.api.nvim_buf_get_name(0), 'main.go')")
+		u.Type("<C-c>")
 		u.See("Stopped here", "What should it do instead?")
 		u.Type("Second<CR>")
 		u.See("Five.")
@@ -121,7 +123,7 @@ func TestAModelInputIsShownAsItWasSent(t *testing.T) {
 		u.See("Zwei.")
 		u.Resize(160, 50)
 		u.Ex("Fermata input")
-		u.See("✓ verified: these are the bytes that were sent", "// head, ", "// user, entry ")
+		u.See("✓ verified: these are the bytes that were sent", "head, … bytes · ", "user, entry … bytes · ")
 		u.picture("10-input")
 		first := u.model.Requests()[1]
 		u.Type("B") // the exact bytes

@@ -17,6 +17,16 @@ end, {
 })
 
 for _, name in ipairs({ 'ask', 'stop', 'redirect', 'transcript', 'input', 'changes', 'clear', 'answer' }) do
-  vim.keymap.set('n', '<Plug>(fermata-' .. name .. ')', '<Cmd>Fermata ' .. name .. '<CR>', { desc = 'Fermata: ' .. name })
+  vim.keymap.set(
+    'n',
+    '<Plug>(fermata-' .. name .. ')',
+    '<Cmd>Fermata ' .. name .. '<CR>',
+    { desc = 'Fermata: ' .. name }
+  )
 end
-vim.keymap.set('x', '<Plug>(fermata-ask)', ':Fermata ask<CR>', { desc = 'Fermata: ask about the selection', silent = true })
+vim.keymap.set(
+  'x',
+  '<Plug>(fermata-ask)',
+  ':Fermata ask<CR>',
+  { desc = 'Fermata: ask about the selection', silent = true }
+)

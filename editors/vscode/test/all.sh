@@ -54,5 +54,6 @@ export FERMATA_CODE_SERVER="$(value server)"
 export FERMATA_BROWSER="$(value browser)"
 export FERMATA_LIBRARIES="$(value libraries)"
 export FERMATA_VSIX="$here/fermata.vsix"
-export FERMATA_SHOTS="${FERMATA_SHOTS:-$(dirname "$(dirname "$(dirname "$node")")")/shots}"
+cache=$(dirname "$(dirname "$(dirname "$node")")") # .cache/vscode
+export FERMATA_SHOTS="${FERMATA_SHOTS:-$cache/shots}"
 step 'in real VS Code' node --test --test-concurrency=1 --test-reporter=spec "$@" 'dist/test/real/*.test.js'

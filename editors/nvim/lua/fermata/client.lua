@@ -140,7 +140,7 @@ local function ended(daemon, code, signal)
     answer_waiting(daemon, nil, why)
   elseif crashed then
     local how = signal ~= 0 and ('signal ' .. signal) or ('exit status ' .. code)
-    notify.warn(('the daemon ended (%s). All that was shown is kept; the next question starts it again.'):format(how))
+    notify.warn(('the daemon ended (%s); all is kept; the next question starts it'):format(how))
   end
   require('fermata.turns').abandon(daemon.root)
   require('fermata.transcript').disconnected(daemon.root)
@@ -151,9 +151,14 @@ end
 ---@param result lsp.InitializeResult
 local function initialized(daemon, client, result)
   local experimental = result.capabilities.experimental
-  local spoken = type(experimental) == 'table' and type(experimental.fermata) == 'table' and experimental.fermata.protocol
+  local spoken = type(experimental) == 'table'
+    and type(experimental.fermata) == 'table'
+    and experimental.fermata.protocol
   if spoken ~= M.protocol then
-    local why = ('the daemon speaks protocol %s, this plugin %d: update the older of the two'):format(spoken or '?', M.protocol)
+    local why = ('the daemon speaks protocol %s, this plugin %d: update the older of the two'):format(
+      spoken or '?',
+      M.protocol
+    )
     answer_waiting(daemon, nil, why)
     daemon.leaving = true
     client.rpc.terminate()
@@ -214,7 +219,12 @@ local function start(root)
   }
   local id, failure
   if has_011 then
-    local ok, got = pcall(vim.lsp.start, lsp, { attach = false, reuse_client = function() return false end })
+    local ok, got = pcall(vim.lsp.start, lsp, {
+      attach = false,
+      reuse_client = function()
+        return false
+      end,
+    })
     id, failure = ok and got or nil, not ok and got or nil
   else
     local ok, got, message = pcall(vim.lsp.start_client, lsp)

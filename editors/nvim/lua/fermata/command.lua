@@ -120,7 +120,9 @@ function M.run(args)
   local name, text = args.args:match('^(%S*)%s*(.*)$')
   local command = M.commands[name == '' and 'ask' or name]
   if not command then
-    require('fermata.notify').error(('there is no :Fermata %s; there are: %s'):format(name, table.concat(M.names(), ', ')))
+    require('fermata.notify').error(
+      ('there is no :Fermata %s; there are: %s'):format(name, table.concat(M.names(), ', '))
+    )
     return
   end
   command.run(vim.trim(text), args)

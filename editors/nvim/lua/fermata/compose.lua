@@ -84,7 +84,8 @@ function M.open(spec)
 
   local partial
   if spec.above and above > 0 then
-    local buf, win = float(spec.above.lines, spec.above.title, { row = row, col = col, width = width, height = above }, false)
+    local buf, win =
+      float(spec.above.lines, spec.above.title, { row = row, col = col, width = width, height = above }, false)
     vim.bo[buf].modifiable = false
     vim.wo[win].winhighlight = 'NormalFloat:FermataAnswer,FloatTitle:FermataStopped'
     vim.api.nvim_win_set_cursor(win, { #spec.above.lines, 0 }) -- where it was stopped
@@ -168,8 +169,22 @@ function M.open(spec)
   key({ 'n', 'i' }, '<CR>', submit, 'send')
   key('i', '<C-j>', '<CR>', 'new line')
   key('i', '<S-CR>', '<CR>', 'new line')
-  key('i', '<Up>', step(-1, function() return 1 end, '<Up>'), 'what was written before')
-  key('i', '<Down>', step(1, function() return vim.api.nvim_buf_line_count(buf) end, '<Down>'), 'what was written after')
+  key(
+    'i',
+    '<Up>',
+    step(-1, function()
+      return 1
+    end, '<Up>'),
+    'what was written before'
+  )
+  key(
+    'i',
+    '<Down>',
+    step(1, function()
+      return vim.api.nvim_buf_line_count(buf)
+    end, '<Down>'),
+    'what was written after'
+  )
   key('n', '<Esc>', close, 'leave')
   key('n', 'q', close, 'leave')
   key('n', '<C-c>', close, 'leave')
@@ -181,7 +196,10 @@ function M.open(spec)
     end
   end, 'leave')
   local group = vim.api.nvim_create_augroup('fermata.compose', {})
-  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI' }, { group = group, buffer = buf, callback = placeholder })
+  vim.api.nvim_create_autocmd(
+    { 'TextChanged', 'TextChangedI' },
+    { group = group, buffer = buf, callback = placeholder }
+  )
   vim.api.nvim_create_autocmd('WinClosed', {
     group = group,
     pattern = tostring(win),

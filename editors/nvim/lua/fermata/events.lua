@@ -69,7 +69,10 @@ handlers['tool.settled'] = function(event)
   local turn, entry = turns.get(event.entry.turn), event.entry
   require('fermata.permission').dismiss(entry.turn, entry.call)
   if turn and not entry.late then
-    turns.tool(turn, { step = entry.step, call = entry.call, name = entry.name, state = entry.state, cause = entry.cause })
+    turns.tool(
+      turn,
+      { step = entry.step, call = entry.call, name = entry.name, state = entry.state, cause = entry.cause }
+    )
   end
   vim.cmd('silent! checktime') -- files that are open elsewhere may have changed on disk
 end

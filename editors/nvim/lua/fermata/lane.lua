@@ -27,7 +27,10 @@ local function send(turn, text)
   }, function(new, request)
     local prompt = { { type = 'text', text = text } }
     if turn.id then
-      request('fermata/turn/redirect', { turn = turn.id, prompt = prompt, anchor = anchor, model = session.model(turn.root) })
+      request(
+        'fermata/turn/redirect',
+        { turn = turn.id, prompt = prompt, anchor = anchor, model = session.model(turn.root) }
+      )
       return
     end
     -- It was stopped before it began: nothing is there to be replaced.
@@ -35,7 +38,10 @@ local function send(turn, text)
       if err then
         turns.fail(new, err)
       else
-        request('fermata/turn/start', { session = id, prompt = prompt, anchor = anchor, model = session.model(turn.root) })
+        request(
+          'fermata/turn/start',
+          { session = id, prompt = prompt, anchor = anchor, model = session.model(turn.root) }
+        )
       end
     end)
   end)
@@ -89,11 +95,9 @@ end
 ---@param text? string
 ---@param turn? fermata.Turn
 function M.redirect(text, turn)
-  turn = turn
-    or turns.near(turns.runs)
-    or turns.near(function(t)
-      return t.state == 'stopped'
-    end)
+  turn = turn or turns.near(turns.runs) or turns.near(function(t)
+    return t.state == 'stopped'
+  end)
   if not turn then
     require('fermata.notify').info('there is no turn to redirect')
     return

@@ -57,11 +57,35 @@ local function scope(params)
 end
 
 local choices = {
-  { 'y', 'once', function(q) settle(q, { answer = 'once' }) end },
-  { 's', scope, function(q) settle(q, { answer = 'session' }) end },
-  { 'n', 'no', function(q) settle(q, { answer = 'deny' }) end },
+  {
+    'y',
+    'once',
+    function(q)
+      settle(q, { answer = 'once' })
+    end,
+  },
+  {
+    's',
+    scope,
+    function(q)
+      settle(q, { answer = 'session' })
+    end,
+  },
+  {
+    'n',
+    'no',
+    function(q)
+      settle(q, { answer = 'deny' })
+    end,
+  },
   { 'N', 'no, because…', why },
-  { '<C-c>', 'stop the turn', function(q) turns.stop(turns.get(q.params.turn)) end },
+  {
+    '<C-c>',
+    'stop the turn',
+    function(q)
+      turns.stop(turns.get(q.params.turn))
+    end,
+  },
 }
 
 ---@param params table

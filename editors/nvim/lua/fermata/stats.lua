@@ -41,7 +41,13 @@ local function page(stats)
     return bytes >= 10240 and ('%d KiB'):format(math.floor(bytes / 1024)) or ('%d bytes'):format(bytes)
   end
   say('# What stopping comes to', '')
-  say(('%d sessions, %d turns%s'):format(stats.sessions, stats.turns, stats.workspace ~= '' and ' in ' .. stats.workspace or ''))
+  say(
+    ('%d sessions, %d turns%s'):format(
+      stats.sessions,
+      stats.turns,
+      stats.workspace ~= '' and ' in ' .. stats.workspace or ''
+    )
+  )
   say('Computed on this machine from the transcript; nothing is sent anywhere.', '')
   say('## How turns end', '')
   local outcomes = vim.tbl_keys(stats.outcomes or {})
@@ -81,12 +87,14 @@ local function page(stats)
   end
   defined('stopLatency')
   say('## What stops kept', '')
-  say(('%d answers, %s in all, %s at the median; %d turns had said nothing'):format(
-    stats.kept.answers,
-    kb(stats.kept.bytes),
-    kb(stats.kept.medianBytes),
-    stats.kept.silent
-  ))
+  say(
+    ('%d answers, %s in all, %s at the median; %d turns had said nothing'):format(
+      stats.kept.answers,
+      kb(stats.kept.bytes),
+      kb(stats.kept.medianBytes),
+      stats.kept.silent
+    )
+  )
   defined('kept')
   say('## Tools', '')
   for _, tool in ipairs(stats.tools or {}) do
@@ -95,12 +103,25 @@ local function page(stats)
       table.insert(states, ('%s %d'):format(state:gsub('_', ' '), n))
     end
     table.sort(states)
-    say(('%-24s %d calls: %s'):format(tool.name ~= '' and tool.name or '(no such tool)', tool.calls, table.concat(states, ', ')))
+    say(
+      ('%-24s %d calls: %s'):format(
+        tool.name ~= '' and tool.name or '(no such tool)',
+        tool.calls,
+        table.concat(states, ', ')
+      )
+    )
   end
   defined('tools')
   say('## Tokens', '')
   local tokens = stats.tokens
-  say(('in %d, of that cached %d; out %d, of that reasoning %d'):format(tokens.input, tokens.cached, tokens.output, tokens.reasoning))
+  say(
+    ('in %d, of that cached %d; out %d, of that reasoning %d'):format(
+      tokens.input,
+      tokens.cached,
+      tokens.output,
+      tokens.reasoning
+    )
+  )
   say(('triangle %d: what the inputs would cost without caches'):format(tokens.triangle))
   defined('tokens')
   defined('triangle')

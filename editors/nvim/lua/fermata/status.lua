@@ -10,9 +10,13 @@ local function watch()
   local turns = require('fermata.turns')
   local function draw()
     if not timer:is_active() then
-      timer:start(interval, 0, vim.schedule_wrap(function()
-        vim.cmd.redrawstatus({ bang = true })
-      end))
+      timer:start(
+        interval,
+        0,
+        vim.schedule_wrap(function()
+          vim.cmd.redrawstatus({ bang = true })
+        end)
+      )
     end
   end
   turns.on('text', draw)

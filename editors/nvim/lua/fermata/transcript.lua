@@ -75,7 +75,13 @@ local function replace(t, first, lines)
     return
   end
   edit(t, function()
-    vim.api.nvim_buf_set_lines(t.buf, first + same, first + #have - tail, false, vim.list_slice(lines, same + 1, #lines - tail))
+    vim.api.nvim_buf_set_lines(
+      t.buf,
+      first + same,
+      first + #have - tail,
+      false,
+      vim.list_slice(lines, same + 1, #lines - tail)
+    )
   end)
 end
 
@@ -281,6 +287,9 @@ function M.disconnected(root)
   for _, t in pairs(transcripts) do
     if t.root == root then
       t.asked, t.again = false, false
+      for _, live in ipairs(t.live) do
+        live.seq = live.seq or 0 -- the next rendering has what the repair made of it
+      end
     end
   end
 end
@@ -352,7 +361,17 @@ local function create(id, root)
   vim.bo[buf].undolevels = -1
   vim.bo[buf].modifiable = false
   vim.bo[buf].filetype = 'fermata'
-  local t = { session = id, root = root, buf = buf, refs = {}, rendered = 0, live = {}, pending = {}, asked = false, again = false }
+  local t = {
+    session = id,
+    root = root,
+    buf = buf,
+    refs = {},
+    rendered = 0,
+    live = {},
+    pending = {},
+    asked = false,
+    again = false,
+  }
   transcripts[id] = t
   for _, turn in ipairs(require('fermata.turns').running()) do
     if turn.session == id and turn.id and #turn.text > 0 then -- what was said before anybody looked
@@ -423,9 +442,12 @@ function M.open(options)
       end)
     end)
   end
-  if not options.session and session.when_there(root, function(new)
-    opened(transcripts[new] or create(new, root))
-  end) then
+  if
+    not options.session
+    and session.when_there(root, function(new)
+      opened(transcripts[new] or create(new, root))
+    end)
+  then
     return
   end
   if id then

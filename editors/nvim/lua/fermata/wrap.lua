@@ -15,9 +15,11 @@ end
 --- What can be shown: no tabs, no control characters.
 ---@param text string
 local function printable(text)
-  return (text:gsub('\r', ''):gsub('\t', '    '):gsub('[%z\1-\9\11-\31\127]', function(c)
-    return c == '\127' and '^?' or '^' .. string.char(c:byte() + 64)
-  end))
+  return (
+    text:gsub('\r', ''):gsub('\t', '    '):gsub('[%z\1-\9\11-\31\127]', function(c)
+      return c == '\127' and '^?' or '^' .. string.char(c:byte() + 64)
+    end)
+  )
 end
 
 ---@param text string

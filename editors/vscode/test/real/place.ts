@@ -42,7 +42,7 @@ export class Place {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), "fermata-vscode-"));
     const binary = given("FERMATA_BINARY");
     const env: NodeJS.ProcessEnv = {
-      HOME: home, TMPDIR: home, PATH: `${path.dirname(binary)}${path.delimiter}/usr/local/bin:/usr/bin:/bin`, LANG: "C.UTF-8",
+      HOME: home, TMPDIR: home, PATH: "/usr/local/bin:/usr/bin:/bin", LANG: "C.UTF-8", SHELL: "/bin/sh",
       XDG_CONFIG_HOME: path.join(home, "config"), XDG_DATA_HOME: path.join(home, "data"), XDG_STATE_HOME: path.join(home, "state"),
       XDG_CACHE_HOME: path.join(home, "cache"), XDG_RUNTIME_DIR: home,
     };
@@ -60,6 +60,8 @@ export class Place {
     fs.mkdirSync(this.recorded, { recursive: true });
     const model = await this.line(binary, ["model", "--scenario", scenario, "--record", this.recorded], /^http\S+/);
     this.write("config/fermata/config.toml", `model = "scripted/model"\n[providers.scripted]\nkind = "deepseek"\nbase_url = "${model}"\n[limits]\ntries = 1\n`);
+    // VS Code asks a login shell for the PATH, as after an installation of fermata in a folder of the user's.
+    this.write(".profile", `PATH="${path.dirname(binary)}:$PATH"\n`);
     this.settings();
     const node = given("FERMATA_NODE");
     const entry = given("FERMATA_CODE_SERVER");
