@@ -114,7 +114,7 @@ func (s *Session) now(ctx context.Context, f span) (FileNow, error) {
 	if err != nil {
 		return NowUnknown, nil
 	}
-	file, err := w.ReadOrNew(f.path)
+	file, err := w.ReadItself(f.path)
 	if err != nil {
 		return NowUnknown, nil
 	}
@@ -200,7 +200,7 @@ func (s *Session) fileHistory(ctx context.Context) (*fileHistory, error) {
 				h.reverts = append(h.reverts, r)
 				for i, f := range r.started.Files {
 					if b.Files[i].State == transcript.RevertDone {
-						h.steps = append(h.steps, fileStep{seq: e.Seq, path: f.Path, before: f.Before, after: f.After, buffer: f.Buffer})
+						h.steps = append(h.steps, fileStep{seq: e.Seq, path: f.Path, before: f.Before, after: f.After, buffer: f.Buffer, mode: workspace.Mode(f.Mode)})
 					}
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fermata/agent/check"
+	"fermata/tools/workspace"
 	"fermata/transcript"
 )
 
@@ -94,10 +95,25 @@ type fileStep struct {
 	before, after string
 	buffer        bool
 	command       bool // a command made it
+	mode          workspace.Mode
 }
 
 func stepOf(c *transcript.FileChanged) fileStep {
-	return fileStep{turn: c.Turn, path: c.Path, before: c.Before, after: c.After, buffer: c.Buffer, command: c.By == transcript.ByCommand}
+	return fileStep{
+		turn: c.Turn, path: c.Path, before: c.Before, after: c.After, buffer: c.Buffer, command: c.By == transcript.ByCommand,
+		mode: workspace.Mode(c.Mode),
+	}
+}
+
+// movedFrom is what is recorded of a change: of a file that moves, that it goes where it was and comes where it will be.
+func movedFrom(from string, c *transcript.FileChanged) []transcript.Body {
+	if from == "" {
+		return []transcript.Body{c}
+	}
+	gone := *c
+	gone.Path, gone.After = from, ""
+	c.Before = ""
+	return []transcript.Body{&gone, c}
 }
 
 // span is what some steps came to for one file.
@@ -108,6 +124,7 @@ type span struct {
 	command       bool            // commands alone changed it
 	foreign       bool            // somebody else changed it between two of the steps
 	known         map[string]bool // what it held before and after each step
+	mode          workspace.Mode  // of before, where it is known
 }
 
 // spans joins steps, which are in the order of the log, by path. Where a step does not begin with what the ones before it
@@ -121,6 +138,9 @@ func spans(steps []fileStep) []span {
 			s = &span{path: c.path, before: c.before, command: true, known: map[string]bool{c.before: true}}
 			byPath[c.path] = s
 			out = append(out, s)
+		}
+		if s.mode == "" && c.before == s.before {
+			s.mode = c.mode
 		}
 		s.foreign = s.foreign || !s.known[c.before]
 		s.known[c.before], s.known[c.after] = true, true

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"fermata/agent/permit"
+	"fermata/tools"
 	"fermata/tools/workspace"
 )
 
@@ -63,6 +64,22 @@ func (s *Session) mayRead(w *workspace.Workspace, tool string) func(path string)
 	}
 }
 
+// nameDiff is what changes of a file besides its content, as git writes it.
+func nameDiff(c tools.Change) string {
+	head := func(from string) string {
+		return "diff --git " + workspace.Show("a/"+from) + " " + workspace.Show("b/"+c.Path) + "\n"
+	}
+	switch {
+	case c.From != "":
+		return head(c.From) + "rename from " + workspace.Show(c.From) + "\nrename to " + workspace.Show(c.Path) + "\n"
+	case c.Before == nil && c.Mode == workspace.ModeExecutable:
+		return head(c.Path) + "new file mode " + string(c.Mode) + "\n"
+	case c.After == nil && c.Mode == workspace.ModeLink:
+		return head(c.Path) + "deleted file mode " + string(c.Mode) + "\n"
+	}
+	return ""
+}
+
 // preview is what a call would change, as a unified diff of at most about diffBound bytes; "" when that cannot be told. It
 // runs in the goroutine of the question.
 func (c *calls) preview(ctx context.Context, k *call) string {
@@ -75,6 +92,7 @@ func (c *calls) preview(ctx context.Context, k *call) string {
 	}
 	var diff []byte
 	for _, change := range k.tool.Preview(ctx, env, json.RawMessage(k.Args)) {
+		diff = append(diff, nameDiff(change)...)
 		diff = append(diff, Diff(change.Path, change.Before, change.After).Unified...)
 	}
 	if len(diff) <= diffBound {

@@ -140,6 +140,7 @@ type revertTarget struct {
 	why     string // it is kept
 	already bool   // because there is nothing to do
 	done    bool
+	twin    *revertTarget // the same file by a name in other letters' case, which is to go
 }
 
 // turn takes the targets from what a turn did.
@@ -176,7 +177,7 @@ func (v *reverting) undo(id transcript.RevertID) error {
 		}
 		v.intent.Undoes, v.intent.Restores = r.seq, !r.started.Restores
 		for _, f := range r.written() {
-			s := spans([]fileStep{{path: f.Path, before: f.Before, after: f.After, buffer: f.Buffer}})[0]
+			s := spans([]fileStep{{path: f.Path, before: f.Before, after: f.After, buffer: f.Buffer, mode: workspace.Mode(f.Mode)}})[0]
 			v.targets = append(v.targets, &revertTarget{span: s, since: r.seq})
 		}
 		return nil
@@ -233,6 +234,7 @@ func (v *reverting) run(ctx, lasting context.Context, preview bool) (Reverted, e
 			write = append(write, t)
 			v.intent.Files = append(v.intent.Files, transcript.RevertedFile{
 				Path: t.path, Before: sumOf(t.file), After: t.before, Buffer: t.file.Buffer && t.content != nil,
+				Mode: string(t.file.Mode),
 			})
 		}
 	}
@@ -260,9 +262,13 @@ func (v *reverting) run(ctx, lasting context.Context, preview bool) (Reverted, e
 // look finds out whether a file can be written.
 func (v *reverting) look(ctx context.Context, t *revertTarget) error {
 	var err error
-	if t.file, err = v.w.ReadOrNew(t.path); err != nil {
+	if t.file, err = v.w.ReadItself(t.path); err != nil {
 		t.why = err.Error()
 		return nil
+	}
+	v.spelledOtherwise(t)
+	if !t.file.Exists() {
+		t.file.Mode = t.mode
 	}
 	already, err := v.holds(ctx, t.file, t.before)
 	if err != nil {
@@ -313,7 +319,10 @@ func (v *reverting) prepare(ctx context.Context, t *revertTarget) error {
 			return err
 		}
 	}
-	if err := v.w.CheckWrite(t.file); err != nil {
+	if t.twin != nil { // its name is free once that one has another
+		return nil
+	}
+	if err := v.w.CheckWrite(t.file); err != nil && t.file.Mode != workspace.ModeLink {
 		t.why = err.Error()
 	}
 	return nil
@@ -345,8 +354,14 @@ func (v *reverting) write(ctx, lasting context.Context, targets []*revertTarget)
 	seq := entries[0].Seq
 	ended := &transcript.RevertEnded{Revert: seq}
 	for _, t := range targets {
+		v.renameBack(ctx, t)
+	}
+	for _, t := range targets {
 		fate := transcript.RevertFate{Path: t.path, State: transcript.RevertDone}
-		if t.why = v.writeOne(ctx, t); t.why != "" {
+		if !t.done && t.why == "" {
+			t.why = v.writeOne(ctx, t)
+		}
+		if t.why != "" {
 			fate.State, fate.Why = transcript.RevertKept, t.why
 		}
 		t.done = t.why == ""
@@ -383,7 +398,7 @@ func (v *reverting) writeOne(ctx context.Context, t *revertTarget) string {
 	if ctx.Err() != nil {
 		err = errors.New("the revert was cut short before")
 	}
-	now, readErr := v.w.ReadOrNew(t.path)
+	now, readErr := v.w.ReadItself(t.path)
 	if readErr == nil && now.Exists() == (t.content != nil) && string(now.Content) == string(t.content) {
 		return ""
 	}

@@ -231,12 +231,12 @@ func (s *Session) evidence(path string) (sum string, exists bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
-	f, err := w.Read(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return "", false, nil
-	}
+	f, err := w.ReadItself(path)
 	if err != nil {
 		return "", false, err
+	}
+	if !f.Exists() || !f.Buffer && !w.HasName(f.Path) { // it was renamed in its letters' case
+		return "", false, nil
 	}
 	return digest(f.Content), true, nil
 }

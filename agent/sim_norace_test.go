@@ -3,7 +3,9 @@
 package agent
 
 const (
-	simLength = 5
-	simSample = 0
-	simRandom = 500
+	simLength  = 4
+	simWidened = 3
+	simAtOnce  = 1
+	simSample  = 600 // of the orders that are one longer
+	simRandom  = 500
 )

@@ -19,22 +19,41 @@ import (
 //
 // guards P1, P2, P3, P4, P5, S1, S2, S4, S5, S6, S7, S9, S11, S12, D3, D4, D5, D6, F1, F2, C1, C2, C3, M1, M2
 func TestEveryOrderOfWhatCanHappenKeepsThePromises(t *testing.T) {
-	orders := feasible(simLength, ordered, plain...)
-	whole := len(orders)
-	if simSample > 0 {
-		longer := feasible(simLength+2, ordered, plain...)[whole:]
-		for i := range simSample {
-			orders = append(orders, longer[i*len(longer)/max(simSample, 1)])
-		}
-	}
-	runOrders(t, len(orders), func(i int) order { return orders[i] })
-	t.Logf("all %d orders of up to %d happenings, and %d of the longer ones", whole, simLength, len(orders)-whole)
+	every(t, simLength, simSample, ordered, plain...)
 }
 
-// guards P1, P2, P3, P4, P5, S1, S2, S4, S5, S6, S7, S9, S11, S12, D3, D4, D5, D6, F1, F2, C1, C2, C3, M1, M2
+// guards P2, P4, P5, S8, S10, F3, F4, K1, K3
+func TestEveryOrderWithMessagesChecksRetriesAndKeepingKeepsThePromises(t *testing.T) {
+	every(t, simWidened, simSample, widened, checked...)
+}
+
+// Two of them come at once, before the turn has looked at either.
+//
+// guards P1, P2, P4, P5, S1, S2, S3, S4, S5, S7, S9, S10, D4, F1, F2
+func TestWhatComesAtOnceKeepsThePromises(t *testing.T) {
+	every(t, simAtOnce, simSample, allHappenings, checked...)
+}
+
+// guards P1, P2, P3, P4, P5, S1, S2, S4, S5, S6, S7, S8, S9, S10, S11, S12, D3, D4, D5, D6, F1, F2, F3, F4, C1, C2, C3, K1, K3, M1, M2
 func TestRandomOrdersKeepThePromises(t *testing.T) {
 	runOrders(t, simRandom, random)
 	t.Logf("%d random orders of 8 to 16 happenings", simRandom)
+}
+
+// every runs all orders of up to length happenings, and a sample of those that are one longer.
+func every(t *testing.T, length, sample int, of []happening, roots ...order) {
+	orders := feasible(length+min(sample, 1), of, roots...)
+	whole := len(orders)
+	if sample > 0 {
+		whole = slices.IndexFunc(orders, func(o order) bool { return len(o.happenings) > length })
+	}
+	longer := orders[whole:]
+	orders = orders[:whole:whole]
+	for i := range min(sample, len(longer)) {
+		orders = append(orders, longer[i*len(longer)/sample])
+	}
+	runOrders(t, len(orders), func(i int) order { return orders[i] })
+	t.Logf("all %d orders of up to %d happenings, and %d of those that are one longer", whole, length, len(orders)-whole)
 }
 
 // TestOrders runs the files of testdata/orders. A case is what happens in a turn, one a line, and then the messages of the
@@ -96,8 +115,16 @@ func parseOrder(t *testing.T, file string) (o order, next []string) {
 }
 
 // BenchmarkEveryOrder makes every order of up to 7 happenings happen, once; it takes minutes.
-func BenchmarkEveryOrder(b *testing.B) {
-	orders := feasible(7, ordered, plain...)
+func BenchmarkEveryOrder(b *testing.B) { benchmarkEvery(b, 7, ordered, plain...) }
+
+// BenchmarkEveryWidenedOrder does so up to 5, with all that one can come at a time.
+func BenchmarkEveryWidenedOrder(b *testing.B) { benchmarkEvery(b, 5, widened, checked...) }
+
+// BenchmarkEveryOrderAtOnce does so up to 2, with what comes at once too.
+func BenchmarkEveryOrderAtOnce(b *testing.B) { benchmarkEvery(b, 2, allHappenings, checked...) }
+
+func benchmarkEvery(b *testing.B, length int, of []happening, roots ...order) {
+	orders := feasible(length, of, roots...)
 	for b.Loop() {
 		simulated(b, len(orders), func(i int) order { return orders[i] })
 	}
@@ -116,5 +143,8 @@ func simulated(b *testing.B, count int, get func(i int) order) {
 	}
 }
 
-// plain are the beginnings of orders without checks; what follows the first one is left out of the second where it is the same.
-var plain = []order{{tries: 1}, {tries: 2}}
+// The beginnings of orders, without checks and with them. What would be the same from two of them comes once.
+var (
+	plain   = []order{{tries: 1}, {tries: 2}}
+	checked = append(slices.Clone(plain), order{tries: 1, checks: true}, order{tries: 2, checks: true})
+)

@@ -292,9 +292,10 @@ func (c *calls) intent(ctx context.Context, k *call, change tools.Change) error 
 			done <- ErrStopped
 			return nil
 		}
-		entries, err := c.s.log.Append(context.WithoutCancel(ctx), &transcript.FileChanged{
-			Turn: c.id, Step: c.step, Call: k.ID, Path: change.Path, Before: before, After: after, Buffer: change.Buffer,
-		})
+		f := &transcript.FileChanged{
+			Turn: c.id, Step: c.step, Call: k.ID, Path: change.Path, Before: before, After: after, Buffer: change.Buffer, Mode: string(change.Mode),
+		}
+		entries, err := c.s.log.Append(context.WithoutCancel(ctx), movedFrom(change.From, f)...)
 		if err == nil {
 			c.told(entries)
 		}

@@ -16,7 +16,7 @@ const (
 	diffBytes = 4 << 10 // of the diff shown
 )
 
-// change replaces old by after: the one way in which a tool changes a file. Invariant: Intent has succeeded before the
+// change replaces old by after: the one way in which a tool changes a file, as changeAll is for several. Invariant: Intent has succeeded before the
 // file is touched (C3). Tested by TestIntentComesBeforeTheChange.
 func change(ctx context.Context, env Env, tool string, old workspace.File, after []byte) Result {
 	name := workspace.Show(old.Path)

@@ -45,7 +45,9 @@ type Result struct {
 type Change struct {
 	Path          string // relative to the root, slash-separated, links resolved
 	Before, After []byte
-	Buffer        bool // goes to an editor's open document instead of the disk
+	Buffer        bool           // goes to an editor's open document instead of the disk
+	From          string         // the path it is moved from, as Path; Before is its content there. "": it is not moved
+	Mode          workspace.Mode // of a file that is created, deleted or moved; "" is one of no special mode
 }
 
 // Env is what a run is given besides its arguments.
@@ -93,7 +95,7 @@ type Tool struct {
 
 // All is the catalogue in its fixed order (M4). The slice is the caller's.
 func All() []Tool {
-	return []Tool{readFile(), listDir(), globFiles(), grepFiles(), writeFile(), editFile(), runCommand()}
+	return []Tool{readFile(), listDir(), globFiles(), grepFiles(), writeFile(), editFile(), applyPatch(), movePath(), deletePath(), runCommand()}
 }
 
 // Lookup finds a tool by its name.
@@ -117,6 +119,10 @@ type definition[A any] struct {
 	command           func(a A) string   // what the shell is given; nil for a tool that runs nothing
 	paths             func(a A) []string // what it changes, or was told to read, as the model named it; nil for none
 	run               func(ctx context.Context, env Env, a A) Result
+
+	valid func(a A) error // what else makes arguments unusable, in words that follow the tool's name; nil for nothing
+	// reach are the resolved paths of all that it changes, instead of paths, for a tool that knows better than to follow links.
+	reach func(w *workspace.Workspace, a A) ([]string, error)
 }
 
 // tool makes the catalogue's entry. Invariant: run of a mutating tool is called only with a permit for this very call.
@@ -126,6 +132,11 @@ func (d definition[A]) tool() Tool {
 		a, err := decodeArgs[A](args, d.required)
 		if err != nil {
 			return a, failf("%s: %v\nexpected: %s", d.name, err, d.example), false
+		}
+		if d.valid != nil {
+			if err := d.valid(a); err != nil {
+				return a, failf("%s: nothing was done: %v", d.name, err), false
+			}
 		}
 		return a, Result{}, true
 	}
@@ -177,7 +188,7 @@ func (d definition[A]) tool() Tool {
 			return d.run(ctx, env, a)
 		},
 	}
-	if !d.readOnly && d.command == nil && d.paths != nil {
+	if !d.readOnly && d.command == nil && (d.paths != nil || d.reach != nil) {
 		t.Preview = d.preview
 	}
 	return t
@@ -193,6 +204,9 @@ func (env Env) mayRead(path string) (why string, ok bool) {
 
 // resolve follows the links in the paths that a call names. A path that leads nowhere is left out and is the error.
 func (d definition[A]) resolve(w *workspace.Workspace, a A) (paths []string, failed error) {
+	if d.reach != nil {
+		return d.reach(w, a)
+	}
 	if d.paths == nil {
 		return nil, nil
 	}

@@ -12,6 +12,7 @@ const (
 	receiptNotStarted = "Not run: fermata ended before this call was started."
 	receiptUnchanged  = "Not done: fermata ended while this call ran. Unchanged: "
 	receiptDone       = "Done: fermata ended before the result was recorded. The content is what this call was to write: "
+	receiptPartly     = "Partly done: fermata ended while this call ran."
 	receiptUnknown    = "Unknown: fermata ended while this call ran. How far it came is not known."
 )
 
@@ -211,28 +212,42 @@ func (c openCall) settle(evidence Evidence) (ToolState, string) {
 		ch.buffer = ch.buffer || f.Buffer
 		byPath[f.Path] = ch
 	}
-	done, unchanged := true, true
+	var done, unchanged, unknown []string
 	for _, path := range paths {
 		ch := byPath[path]
 		now, exists, err := evidence(path)
-		if err != nil {
-			return ToolUnknown, receiptUnknown
-		}
 		if !exists {
 			now = ""
 		}
-		done = done && now == ch.after
-		// A change in an editor's document leaves the disk as it was: the disk then proves nothing.
-		unchanged = unchanged && now == ch.before && !ch.buffer
+		switch {
+		case err != nil:
+			unknown = append(unknown, path)
+		case now == ch.after:
+			done = append(done, path)
+		case now == ch.before && !ch.buffer: // of a change in an editor's document the disk proves nothing
+			unchanged = append(unchanged, path)
+		default:
+			unknown = append(unknown, path)
+		}
 	}
-	names := strings.Join(paths, ", ") + "."
-	switch {
-	case done:
-		return ToolDone, receiptDone + names
-	case unchanged:
-		return ToolNotStarted, receiptUnchanged + names
+	switch len(paths) {
+	case len(done):
+		return ToolDone, receiptDone + strings.Join(done, ", ") + "."
+	case len(unchanged):
+		return ToolNotStarted, receiptUnchanged + strings.Join(unchanged, ", ") + "."
+	case len(unknown):
+		return ToolUnknown, receiptUnknown
 	}
-	return ToolUnknown, receiptUnknown
+	text := receiptPartly
+	for _, part := range []struct {
+		fate  string
+		paths []string
+	}{{"As it was to be: ", done}, {"Unchanged: ", unchanged}, {"Not known: ", unknown}} {
+		if len(part.paths) > 0 {
+			text += " " + part.fate + strings.Join(part.paths, ", ") + "."
+		}
+	}
+	return ToolUnknown, text
 }
 
 func (t *tx) repair(h *head, w *wreckage, receipts []Body) ([]Entry, error) {

@@ -49,6 +49,7 @@ type RevertedFile struct {
 	Before string `json:"before,omitzero"`
 	After  string `json:"after,omitzero"`
 	Buffer bool   `json:"buffer,omitzero"` // in an editor's open document, not on disk
+	Mode   string `json:"mode,omitzero"`   // as in FileChanged
 }
 
 // RevertEnded says what became of each file of a revert, in the order of its RevertStarted.

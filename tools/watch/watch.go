@@ -171,21 +171,18 @@ func (s *Files) drop(paths []string) (empty []string) {
 // watch begins to watch a file, if that can be.
 func (s *Files) watch(name string) {
 	w := s.w
-	dir, ok := s.folder(name)
-	if !ok {
-		return
-	}
+	dir := filepath.Join(s.space.RealRoot(), filepath.FromSlash(path.Dir(name)))
 	w.changing.Lock()
 	defer w.changing.Unlock()
 	w.mu.Lock()
 	_, watched := w.folders[dir]
 	n := len(w.folders)
 	w.mu.Unlock()
-	if w.closed || !watched && !w.watch(dir, n) {
+	if w.closed || !watched && !(s.inside(name) && w.watch(dir, n)) {
 		return
 	}
-	if again, ok := s.folder(name); !ok || again != dir { // a link took its place meanwhile
-		if !watched && w.fs != nil {
+	if !watched && !s.inside(name) { // a link took its place meanwhile
+		if w.fs != nil {
 			_ = w.fs.Remove(dir)
 		}
 		return
@@ -205,14 +202,11 @@ func (s *Files) watch(name string) {
 	s.files[name] = f
 }
 
-// folder is the absolute path of the folder of a file, when it is one inside the root that no link leads to.
-func (s *Files) folder(name string) (string, bool) {
+// inside reports whether the folder of a file is one inside the root that no link leads to.
+func (s *Files) inside(name string) bool {
 	dir := path.Dir(name)
 	e, err := s.space.Stat(dir)
-	if err != nil || !e.Mode.IsDir() || e.Name != dir {
-		return "", false
-	}
-	return filepath.Join(s.space.RealRoot(), filepath.FromSlash(dir)), true
+	return err == nil && e.Mode.IsDir() && e.Name == dir
 }
 
 // watch has the system watch a folder, besides n others.

@@ -19,6 +19,7 @@ type File struct {
 	Content []byte // nil when the file does not exist, else not nil; the caller's to keep
 	Buffer  bool   // Content is an editor's open document, not the disk's
 	Links   int    // names that the file has on disk; 0 for one that does not exist, and for a Buffer
+	Mode    Mode   // see there
 	key     string // the editor's name of it
 }
 

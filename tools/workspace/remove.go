@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Remove deletes a file from the disk. old is what Read returned, and must have existed. A document that is open in the editor
+// Remove deletes a file from the disk, or a link. old is what Read or ReadItself returned, and must have existed. A document that is open in the editor
 // is deleted only when it is saved: its text is then what the disk has, and the editor shows it as deleted. Folders stay.
 //
 // Errors are those of Write; ErrChanged also when the editor's text is not saved. After an error nothing was deleted.
@@ -21,7 +21,11 @@ func (w *Workspace) Remove(ctx context.Context, old File) error {
 		return fmt.Errorf("delete %s: %w", Show(old.Path), context.Cause(ctx))
 	}
 	name := filepath.FromSlash(old.Path)
-	if old.Buffer {
+	if old.Mode == ModeLink {
+		if err := w.still(old); err != nil {
+			return err
+		}
+	} else if old.Buffer {
 		if err := w.saved(old); err != nil {
 			return err
 		}
@@ -33,9 +37,25 @@ func (w *Workspace) Remove(ctx context.Context, old File) error {
 	if err := w.root.Remove(name); err != nil {
 		return fileError(old.Path, err)
 	}
-	if d, err := w.root.Open(filepath.Dir(name)); err == nil {
-		syncDir(d)
-		d.Close()
+	w.syncFolder(filepath.Dir(name))
+	return nil
+}
+
+// RemoveFolders deletes folders that are empty, in the order of [Tree].Folders. The error is of the first that is not, or that cannot
+// be deleted; it and those it lies in stay.
+func (w *Workspace) RemoveFolders(folders []string) error {
+	w.writing.Lock()
+	defer w.writing.Unlock()
+	for _, folder := range folders {
+		if folder == "." || inGitDir(folder) {
+			return fmt.Errorf("%s: %w", Show(folder), ErrProtected)
+		}
+		if fi, err := w.root.Lstat(filepath.FromSlash(folder)); err != nil || !fi.IsDir() {
+			return changed(folder)
+		}
+		if err := w.root.Remove(filepath.FromSlash(folder)); err != nil {
+			return fileError(folder, err)
+		}
 	}
 	return nil
 }

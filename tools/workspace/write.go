@@ -133,9 +133,16 @@ func (w *Workspace) replace(old File, after []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o666) // less the umask
-	if info != nil {
+	mode := old.Mode.perm() // less the umask
+	switch {
+	case info != nil:
 		mode = 0o600 // until it has the old one's
+	case old.Mode == ModeLink:
+		if err := w.root.Symlink(string(after), name); err != nil {
+			return fileError(old.Path, err)
+		}
+		w.syncFolder(folder)
+		return nil
 	}
 	w.at("before")
 	temp := filepath.Join(folder, tempName())

@@ -1,4 +1,4 @@
-import type { Admission, Answer, DeltaEvent, Entries, Event, EntryEvent, Entry, Outcome, RetractedEvent, ToolSettled, ToolStarted, TurnEnded, TurnStarted, Verdict } from "./protocol";
+import type { Admission, Answer, DeltaEvent, Entries, Event, EntryEvent, Entry, MessageState, Outcome, RetractedEvent, ToolSettled, ToolStarted, TurnEnded, TurnStarted, Verdict } from "./protocol";
 
 // The turns of the sessions that the extension follows, folded from the daemon's events. Nothing here knows VS Code, and
 // nothing here is the truth: that is the daemon's log, from which the same is folded again after a reload.
@@ -24,7 +24,16 @@ export interface Step {
   /** What was said in tries that failed, or what a check withholds: in no model input. */
   attempts: { text: string; why: string }[];
   answer?: number;
+  /** The last request to the model of this step. */
+  request?: string;
   tools: Tool[];
+}
+
+/** A message that was sent while a turn ran (S10), and what became of it. */
+export interface Message {
+  message: string;
+  text: string;
+  state: MessageState;
 }
 
 export interface Turn {
@@ -35,10 +44,14 @@ export interface Turn {
   anchor?: NonNullable<TurnStarted["anchor"]>;
   redirects?: string;
   retries?: string;
+  /** The turn before it in the same thread, of a question that was asked there in its reply box. */
+  follows?: string;
+  clientId?: string;
   /** The turn that replaces this one's course. */
   redirectedBy?: string;
   steps: Step[];
   changed: string[];
+  messages: Message[];
   ended?: TurnEnded;
   /** Why the last answer is withheld, a line for each check. */
   verdicts: Verdict[];
@@ -53,6 +66,7 @@ export class Turns {
   private readonly newest = new Map<string, string>();
   private readonly seen = new Map<string, number>();
   private readonly listeners = new Set<Listener>();
+  private readonly joins = new Map<string, string>();
 
   /** Calls the listener for each turn that has changed, at each event. */
   onChange(listener: Listener): { dispose(): void } {
@@ -79,10 +93,15 @@ export class Turns {
     return this.all().findLast((t) => live(t) && (session === undefined || t.session === session));
   }
 
-  /** The first turn of the chain of redirects and retries that ends with this one: all of it is one thread. */
+  /** Has the turn that will be started with a client id stand in the thread of a turn. */
+  join(clientId: string, turn: string): void {
+    this.joins.set(clientId, turn);
+  }
+
+  /** The first turn of the chain of redirects, retries and replies that ends with this one: all of it is one thread. */
   root(turn: Turn): Turn {
     for (let t = turn; ; ) {
-      const before = this.turns.get(t.redirects ?? t.retries ?? "");
+      const before = this.turns.get(t.redirects ?? t.retries ?? t.follows ?? "");
       if (before === undefined || before === t) return t;
       t = before;
     }
@@ -136,6 +155,10 @@ export class Turns {
         }
         break;
       }
+      case "tool.output":
+      case "warning":
+      case "resend":
+        break; // nothing of them is shown here
     }
   }
 
@@ -172,6 +195,22 @@ export class Turns {
         if (t !== undefined && !t.changed.includes(c.path)) t.changed.push(c.path);
         return t;
       }
+      case "request.sent": {
+        const r = body(e, e.kind);
+        const at = this.step(r.turn, r.step);
+        if (at !== undefined) at[1].request = r.request;
+        return at?.[0];
+      }
+      case "message.queued": {
+        const q = body(e, e.kind);
+        const t = this.last(session);
+        t?.messages.push({ message: q.message, text: promptText(q.prompt), state: "queued" });
+        return t;
+      }
+      case "message.delivered":
+        return this.message(session, body(e, e.kind).message, "delivered");
+      case "message.returned":
+        return this.message(session, body(e, e.kind).message, "returned");
       case "turn.ended": {
         const end = body(e, e.kind);
         const t = this.turns.get(end.turn);
@@ -184,9 +223,27 @@ export class Turns {
     return undefined;
   }
 
+  private message(session: string, message: string, state: MessageState): Turn | undefined {
+    const t = this.all().findLast((x) => x.session === session && x.messages.some((m) => m.message === message));
+    for (const m of t?.messages ?? []) if (m.message === message) m.state = state;
+    return t;
+  }
+
   private started(session: string, s: TurnStarted): Turn {
-    const t: Turn = { session, turn: s.turn, phase: "running", prompt: s.prompt, steps: [], changed: [], verdicts: [] };
+    const t: Turn = { session, turn: s.turn, phase: "running", prompt: s.prompt, steps: [], changed: [], messages: [], verdicts: [] };
     if (s.anchor !== undefined) t.anchor = s.anchor;
+    if (s.client_id !== undefined) {
+      t.clientId = s.client_id;
+      const before = this.joins.get(s.client_id);
+      if (before !== undefined) t.follows = before;
+    }
+    const last = this.last(session);
+    for (const m of s.queued ?? []) {
+      const waited = this.message(session, m, "started");
+      if (waited !== undefined) t.follows = waited.turn;
+    }
+    // The same place in the same session: what was asked in the reply box of a thread, also when the log is read again.
+    if (last?.phase === "completed" && last.anchor !== undefined && JSON.stringify(last.anchor) === JSON.stringify(s.anchor)) t.follows ??= last.turn;
     if (s.retries !== undefined) t.retries = s.retries;
     if (s.redirects !== undefined) {
       t.redirects = s.redirects;
@@ -318,7 +375,8 @@ export function promptText(prompt: TurnStarted["prompt"]): string {
 }
 
 /** The body of an entry of a known kind. The daemon's types are generated: what it says of its kind is believed. */
-function body<K extends keyof Entries>(e: Entry | EntryEvent, _kind: K): Entries[K] {
+function body<K extends keyof Entries>(e: Entry | EntryEvent, kind: K): Entries[K] {
+  if (e.kind !== kind) throw new Error(`entry ${e.seq} is a ${e.kind}, and no ${kind}`);
   return e.entry as Entries[K];
 }
 

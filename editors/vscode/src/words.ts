@@ -1,4 +1,5 @@
-import type { Step, Tool, Turn } from "./turns";
+import { code, dim, escape, harmless } from "./markdown";
+import type { Message, Step, Tool, Turn } from "./turns";
 
 // What the inline conversation says of a turn, as markdown. Pure: the localiser is given.
 
@@ -14,22 +15,34 @@ export interface Said {
 /** The state of the thread: what of its menus and its reply box there is. */
 export type Control = "running" | "stopping" | "stopped" | "completed" | "failed" | "abandoned" | "superseded";
 
-const dimmed = '<span style="color:var(--vscode-disabledForeground);">';
-
-/** The comments of a turn: what was asked, and what came of it. */
+/** The comments of a turn: what was asked, what came of it, and what waits behind it. */
 export function comments(t: Turn, l: Localise): Said[] {
-  const asked: Said = { author: "you", markdown: escape(question(t)) };
+  const asked: Said = { author: "you", markdown: question(t) };
   if (t.redirects !== undefined) asked.label = l("Redirect");
   if (t.retries !== undefined) asked.label = l("Retry");
   const answer: Said = { author: "fermata", markdown: answerMarkdown(t, l) };
   const text = label(t, l);
   if (text !== "") answer.label = text;
-  return [asked, answer];
+  return [asked, answer, ...t.messages.map((m): Said => ({ author: "you", label: messageLabel(m, l), markdown: escape(m.text) }))];
+}
+
+/** What became of a message that was sent while the turn ran (S10). */
+export function messageLabel(m: Message, l: Localise): string {
+  switch (m.state) {
+    case "queued":
+      return l("Queued");
+    case "delivered":
+      return l("Delivered");
+    case "started":
+      return l("Asked next");
+    case "returned":
+      return l("Handed back, not sent");
+  }
 }
 
 function question(t: Turn): string {
   return t.prompt
-    .map((p) => (p.type === "text" ? p.text : `${p.path ?? "?"}${p.start ? `:${p.start}–${p.end ?? p.start}` : ""}`))
+    .map((p) => (p.type === "text" ? escape(p.text) : code(`${p.path ?? "?"}${p.start !== undefined ? `:${p.start}–${p.end ?? p.start}` : ""}`)))
     .join("\n\n");
 }
 
@@ -37,7 +50,7 @@ function question(t: Turn): string {
 export function label(t: Turn, l: Localise): string {
   switch (t.phase) {
     case "running":
-      return t.retracted !== undefined ? l("trying again…") : t.steps.at(-1)?.thinking ? l("thinking…") : "";
+      return t.retracted !== undefined ? l("trying again…") : t.steps.at(-1)?.thinking === true ? l("thinking…") : "";
     case "stopping":
       return l("stopping…");
     case "stopped":
@@ -58,13 +71,14 @@ export function control(t: Turn): Control {
 
 function answerMarkdown(t: Turn, l: Localise): string {
   const parts: string[] = [];
-  const dim = t.phase === "stopped" || t.phase === "abandoned" || t.phase === "failed";
+  const last = lastSpoken(t);
+  const dims = t.phase === "stopped" || t.phase === "abandoned" || t.phase === "failed";
   for (const s of t.steps) {
-    for (const a of s.attempts) parts.push(`*${l("Attempt, not in the model input: {0}", escape(a.why))}*`, paragraphs(a.text, true));
-    if (s.text.trim() !== "") parts.push(paragraphs(s.text, dim && s === lastSpoken(t)));
+    for (const a of s.attempts) parts.push(`*${l("Attempt, not in the model input: {0}", escape(a.why))}*`, dim(a.text));
+    if (s.text.trim() !== "") parts.push(dims && s === last ? dim(s.text) : harmless(s.text));
     if (s.tools.length > 0) parts.push(toolLine(s.tools, l));
   }
-  if (parts.length === 0) parts.push(t.phase === "running" ? "…" : `*${l("Nothing was said.")}*`);
+  if (parts.length === 0) parts.push(t.phase === "running" || t.phase === "stopping" ? "…" : `*${l("Nothing was said.")}*`);
   const end = ending(t, l);
   if (end !== "") parts.push(end);
   return parts.join("\n\n");
@@ -76,23 +90,23 @@ function lastSpoken(t: Turn): Step | undefined {
 
 /** One line on what became of tools. */
 export function toolLine(tools: Tool[], l: Localise): string {
-  return tools.map((x) => `$(${icon(x)}) ${code(x.summary)}${fate(x, l)}`).join(" · ");
+  return tools.map((x) => `${sign(x)} ${code(x.summary)}${fate(x, l)}`).join(" · ");
 }
 
-function icon(x: Tool): string {
+function sign(x: Tool): string {
   switch (x.state) {
     case "running":
-      return "sync";
+      return "…";
     case "done":
-      return "check";
+      return "✓";
     case "failed":
-      return "error";
+      return "✗";
     case "stopped":
-      return "debug-stop";
+      return "■";
     case "not_started":
-      return "circle-slash";
+      return "∅";
     case "unknown":
-      return "question";
+      return "?";
   }
 }
 
@@ -114,12 +128,12 @@ function fate(x: Tool, l: Localise): string {
 
 /** The last line: what was kept, or why it ended. */
 export function ending(t: Turn, l: Localise): string {
+  const abandoned = `*${l("The daemon ended. What was said is in the transcript.")}*`;
   const e = t.ended;
-  if (e === undefined) return t.phase === "abandoned" ? `*${l("The daemon ended. What was said is in the transcript.")}*` : "";
+  if (e === undefined) return t.phase === "abandoned" ? abandoned : "";
   switch (e.outcome) {
     case "stopped":
-      if (e.silent === true) return `*${l("Stopped before anything was said.")}*`;
-      return e.kept ? `*${l("{0} words kept: the model will see exactly this.", e.kept.words)}*` : "";
+      return `*${stopped(t, l)}*`;
     case "failed":
       if (t.withheld !== undefined) {
         const why = t.verdicts.filter((v) => v.verdict !== "pass").map((v) => `${escape(v.check)}: ${escape(v.reason ?? v.verdict)}`);
@@ -127,49 +141,15 @@ export function ending(t: Turn, l: Localise): string {
       }
       return `*${escape(e.error ?? l("It failed."))}*`;
     case "abandoned":
-      return `*${l("The daemon ended. What was said is in the transcript.")}*`;
+      return abandoned;
     case "completed":
       return "";
   }
 }
 
-/** Model text, dimmed or not. Code blocks stay as they are: a span around them would break them. */
-function paragraphs(text: string, dim: boolean): string {
-  if (!dim) return text;
-  let fence = "";
-  const blocks: string[] = [];
-  let block: string[] = [];
-  const flush = (asIs: boolean): void => {
-    if (block.length > 0) blocks.push(asIs || !/^[^#>|\-*+\d\s]/.test(block[0] ?? "") ? block.join("\n") : `${dimmed}${block.join("\n")}</span>`);
-    block = [];
-  };
-  for (const line of text.split("\n")) {
-    const mark = /^\s*(```+|~~~+)/.exec(line)?.[1];
-    if (fence !== "") {
-      block.push(line);
-      if (mark?.startsWith(fence)) {
-        fence = "";
-        flush(true);
-      }
-    } else if (mark !== undefined) {
-      flush(false);
-      fence = mark;
-      block.push(line);
-    } else if (line.trim() === "") {
-      flush(false);
-    } else block.push(line);
-  }
-  flush(fence !== "");
-  return blocks.join("\n\n");
-}
-
-/** Text that is no markdown. */
-export function escape(text: string): string {
-  return text.replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, "\\$&");
-}
-
-function code(text: string): string {
-  const ticks = "`".repeat(Math.max(0, ...[...text.matchAll(/`+/g)].map((m) => m[0].length)) + 1);
-  const pad = text.startsWith("`") || text.endsWith("`") ? " " : "";
-  return ticks + pad + text.replace(/\s+/g, " ") + pad + ticks;
+function stopped(t: Turn, l: Localise): string {
+  const e = t.ended;
+  const by = e?.cause === "client_gone" ? l("The window was closed.") : e?.cause === "shutdown" ? l("The daemon was told to end.") : "";
+  const what = e?.silent === true ? l("Stopped before anything was said.") : e?.kept ? l("{0} words kept: the model will see exactly this.", e.kept.words) : l("Stopped.");
+  return by === "" ? what : `${by} ${what}`;
 }

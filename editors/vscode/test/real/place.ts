@@ -93,9 +93,9 @@ export class Place {
   /** Writes the user's settings; VS Code sees them at once. */
   settings(more: Record<string, unknown> = {}): void {
     this.write("vscode/User/settings.json", JSON.stringify({
-      "workbench.colorTheme": "Default Dark Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
+      "workbench.colorTheme": "Dark Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
       "editor.minimap.enabled": false, "chat.commandCenter.enabled": false, "workbench.secondarySideBar.defaultVisibility": "hidden",
-      "git.enabled": false, "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
+      "git.enabled": false, "comments.openView": "never", "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
       "workbench.enableExperiments": false, "window.commandCenter": false, ...more,
     }, null, 1));
   }

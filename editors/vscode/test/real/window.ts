@@ -119,7 +119,7 @@ export class Window {
     fs.mkdirSync(this.place.shots, { recursive: true });
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-dark.png`) });
     if (process.env["FERMATA_SHOTS_LIGHT"] === "no") return;
-    this.place.settings({ "workbench.colorTheme": "Default Light Modern" });
+    this.place.settings({ "workbench.colorTheme": "Light Modern" });
     await this.page.locator(".monaco-workbench.vs").waitFor();
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-light.png`) });
     this.place.settings();
