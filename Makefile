@@ -84,6 +84,16 @@ test: bubblewrap ## Run all tests, with the race detector where there is a C com
 	    echo '   no working C compiler: testing without the race detector'; \
 	  fi; \
 	  PATH="$$PATH:$(BUBBLEWRAP)" $(GO) test $$race $(ARGS) $(PKG))
+	@[ '$(PKG)' != ./... ] || $(MAKE) test-nvim
+
+# The plugin runs in the real Neovims that it is for. They come from Debian's packages; CI must not lose them without a word.
+.PHONY: test-nvim
+test-nvim: ## Test the Neovim plugin in two real Neovims, which are fetched into .cache
+	$(call step,test-nvim, \
+	  if [ "$$CI" != true ] && ! command -v apt-get >/dev/null; then \
+	    echo '   not tested: the Neovims come from Debian packages, and there is no apt-get here'; exit 0; \
+	  fi; \
+	  $(GO) test -tags nvim $(ARGS) ./cmd/internal/neovim)
 
 # One header, then each package with its benchmarks: quiet about packages that have none, and still what benchstat reads.
 .PHONY: bench
@@ -101,7 +111,7 @@ bench: ## Run the benchmarks; BENCH=regexp PKG=./transcript narrows, BENCHTIME=5
 	  esac; done; exit $$status; }
 
 # In this order, cheap ones first.
-CHECKS := check-format check-vet check-fix check-staticcheck check-modules check-tidy
+CHECKS := check-format check-vet check-fix check-staticcheck check-modules check-tidy check-lua
 CROSS  := $(PLATFORMS:%=check-%)
 
 .PHONY: check $(CHECKS) $(CROSS)
@@ -127,6 +137,13 @@ check-modules:
 
 check-tidy:
 	$(call step,tidy,$(GO) run ./cmd/internal/tidy)
+
+check-lua:
+	$(call step,stylua and luacheck, \
+	  if [ "$$CI" != true ] && ! { command -v node && command -v apt-get; } >/dev/null; then \
+	    echo '   not checked: this needs node for StyLua and apt-get for luacheck'; exit 0; \
+	  fi; \
+	  node editors/nvim/test/stylua.mjs .cache --check && sh editors/nvim/test/luacheck.sh)
 
 # One platform: build what ships. The tests for other systems are type-checked too, once for each system.
 $(CROSS): check-%:

@@ -112,7 +112,7 @@ func movedFrom(from string, c *transcript.FileChanged) []transcript.Body {
 	}
 	gone := *c
 	gone.Path, gone.After = from, ""
-	c.Before = ""
+	c.Before, c.From = "", from
 	return []transcript.Body{&gone, c}
 }
 

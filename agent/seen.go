@@ -99,9 +99,7 @@ func (k *known) add(e transcript.Entry) {
 	case *transcript.ToolSettled:
 		call := callOfTurn{b.Turn, b.Step, b.Call}
 		if b.State == transcript.ToolDone {
-			for _, c := range k.pending[call] {
-				k.know(stateOf(c.Path, c.After))
-			}
+			k.changed(k.pending[call])
 		}
 		if b.State != transcript.ToolUnknown { // else its real result may come (S7)
 			delete(k.pending, call)
@@ -120,6 +118,21 @@ func (k *known) add(e transcript.Entry) {
 	case *transcript.RevertEnded:
 		k.reverted(k.reverts[b.Revert], b)
 		delete(k.reverts, b.Revert)
+	}
+}
+
+// changed notes what the model's own tools have done. A file that was only moved is not one that it has read by that.
+func (k *known) changed(all []*transcript.FileChanged) {
+	unread := map[string]string{} // what a file held that went away, by path
+	for _, c := range all {
+		if c.After == "" && k.files[c.Path] == nil {
+			unread[c.Path] = c.Before
+		}
+	}
+	for _, c := range all {
+		if held, ok := unread[c.From]; c.From == "" || !ok || held != c.After {
+			k.know(stateOf(c.Path, c.After))
+		}
 	}
 }
 

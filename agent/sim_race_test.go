@@ -3,9 +3,9 @@
 package agent
 
 const (
-	simLength  = 3
+	simLength  = 2
 	simWidened = 2
 	simAtOnce  = 1
-	simSample  = 40 // of the orders that are one longer
-	simRandom  = 60
+	simSample  = 60 // of the orders that are one longer
+	simRandom  = 30
 )

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -225,7 +226,7 @@ func (o order) testcase(next []string, why string) string {
 	return b.String()
 }
 
-// perStore is how many orders share a database: a kill copies it.
+// perStore is how many orders share a database.
 const perStore = 40
 
 // runOrders makes orders happen, shared out to workers with a database each.
@@ -272,6 +273,13 @@ func runBatch(t *testing.T, count int, get func(i int) order, then func(next []s
 // the second is. To each the other one counts as dead: what shows that it lives is taken away.
 func simStores(t *testing.T) (stores []*transcript.Store) {
 	path := filepath.Join(t.TempDir(), "fermata.db")
+	empty, err := simEmpty()
+	if err == nil {
+		err = os.WriteFile(path, empty, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		store, err := transcript.Open(path, transcript.Options{})
 		if err != nil {
@@ -289,6 +297,24 @@ func simStores(t *testing.T) (stores []*transcript.Store) {
 	}
 	return stores
 }
+
+// simEmpty is a new database: making one takes longer than copying it.
+var simEmpty = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "orders")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "fermata.db")
+	store, err := transcript.Open(path, transcript.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 func verifyOrders(t *testing.T, store *transcript.Store) {
 	report, err := store.Verify(context.Background(), simEncoders)

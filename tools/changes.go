@@ -21,7 +21,8 @@ type step struct {
 	check   func() error
 	do      func(ctx context.Context) error
 	undo    func(ctx context.Context) error
-	made    func() bool // whether it is made, by what is there now: an editor can fail after it acted
+	// made and unmade tell by what is there now: an editor can fail after it acted. Neither is so when somebody else was there.
+	made, unmade func() bool
 }
 
 // changeAll makes all steps, in order, or none: it is change for several files. When one fails, those that were made are put
@@ -72,7 +73,7 @@ func undoAll(ctx context.Context, tool string, made []step, failed step, cause e
 	var back, stuck []string
 	for i := len(made) - 1; i >= 0; i-- {
 		s := made[i]
-		if err := s.undo(undoing); err != nil && s.made() {
+		if err := s.undo(undoing); err != nil && !s.unmade() {
 			stuck = append(stuck, fmt.Sprintf("%s (%v)", s.name, err))
 		} else {
 			back = append(back, s.name)
@@ -134,20 +135,21 @@ func writeStep(w *workspace.Workspace, old workspace.File, after []byte) step {
 			}
 			return w.Write(ctx, now, old.Content)
 		},
-		made: func() bool { return holds(after) },
+		made:   func() bool { return holds(after) },
+		unmade: func() bool { return holds(old.Content) },
 	}
 }
 
 var errChangedAgain = errors.New("it was changed again meanwhile")
 
-// removeStep deletes a file or a link. old is from ReadItself.
+// removeStep deletes a file or a link. old is from ReadItself, and not open in the editor.
 func removeStep(w *workspace.Workspace, old workspace.File) step {
 	return step{
 		name:    workspace.Show(old.Path),
 		changes: []Change{{Path: old.Path, Before: old.Content, Mode: old.Mode}},
 		check: func() error {
-			if err := w.CheckClosed(old.Path); err != nil || old.Mode == workspace.ModeLink {
-				return err
+			if old.Mode == workspace.ModeLink {
+				return nil
 			}
 			return w.CheckWrite(old)
 		},
@@ -159,17 +161,22 @@ func removeStep(w *workspace.Workspace, old workspace.File) step {
 			now, err := w.ReadItself(old.Path)
 			return err == nil && !now.Exists()
 		},
+		unmade: func() bool {
+			now, err := w.ReadItself(old.Path)
+			return err == nil && now.Exists() && bytes.Equal(now.Content, old.Content)
+		},
 	}
 }
 
 // moveStep moves a file, link or folder. files are those that are moved by it, as ReadItself gave them.
 func moveStep(w *workspace.Workspace, from, to string, files []workspace.File) step {
 	s := step{
-		name:  workspace.Show(from),
-		check: func() error { return w.CheckMove(from, to) },
-		do:    func(ctx context.Context) error { return w.Move(ctx, from, to, files) },
-		undo:  func(ctx context.Context) error { return w.Move(ctx, to, from, nil) },
-		made:  func() bool { return w.HasName(to) && !w.HasName(from) },
+		name:   workspace.Show(from),
+		check:  func() error { return w.CheckMove(from, to) },
+		do:     func(ctx context.Context) error { return w.Move(ctx, from, to, files) },
+		undo:   func(ctx context.Context) error { return w.Move(ctx, to, from, nil) },
+		made:   func() bool { return w.HasName(to) && !w.HasName(from) },
+		unmade: func() bool { return w.HasName(from) && !w.HasName(to) },
 	}
 	for _, f := range files {
 		path := to + strings.TrimPrefix(f.Path, from)

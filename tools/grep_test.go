@@ -50,7 +50,7 @@ naïve
 
 func TestGrepFindsTheSameWithAndWithoutRipgrep(t *testing.T) {
 	b := newBench(t, grepTree, editor{"open.txt": "only in the editor: quark\n", "a/one.go": "package a\n\nunsaved quark\n"})
-	for i := range 2 * grepBatch { // enough for ripgrep to be asked
+	for i := range 2 * rgFiles { // enough for ripgrep to be asked
 		b.put(t, fmt.Sprintf("filler/%03d", i), "nothing\n")
 	}
 	b.put(t, "crlf", "end\r\nmiddle end\r\n")
@@ -160,15 +160,20 @@ func TestARipgrepInTheWorkspaceIsNotRun(t *testing.T) {
 	})
 }
 
-func TestARequiredLiteralIsInWhateverMatches(t *testing.T) {
+func TestOneOfTheNeedlesIsInWhateverMatches(t *testing.T) {
 	for pattern, want := range map[string]string{
 		"needle":            "needle",
 		"a(needle)+b":       "needle",
-		"needle|other":      "",
-		"(?i)needle":        "",
+		"needle|other":      "needle other",
+		"(?i)needle":        "needle",
+		"(?i)Kelvins":       "elvin",
+		"(?i)k":             "",
+		"(?i)straße":        "tra",
+		"foo(bar|baz)?":     "foo",
 		"x*needle?":         "needl",
 		"(needle){2,3}":     "needle",
 		"(needle){0,3}":     "",
+		"a*|needle":         "",
 		"bad\uFFFD":         "",
 		`func \w+Stopped\(`: "Stopped(",
 		"":                  "",
@@ -178,8 +183,27 @@ func TestARequiredLiteralIsInWhateverMatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(requiredLiteral(e)); got != want {
+		var got []string
+		for _, n := range needlesOf(e) {
+			got = append(got, n.text)
+		}
+		if got := strings.Join(got, " "); got != want {
 			t.Errorf("%s: %q, want %q", pattern, got, want)
+		}
+	}
+}
+
+func TestANeedleInAnyCaseIsFoundWhereverItStands(t *testing.T) {
+	e, err := syntax.Parse("(?i)quartz!", syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := needlesOf(e)[0]
+	for text, want := range map[string]bool{
+		"quartz!": true, "QUARTZ!": true, "  qUaRtZ!": true, "quartz": false, "": false, "zzzzquartz!zz": true, "qq quarts! Quart z!": false, "z": false, "ZQUARTZ": false, "\xffQuartz!\xff": true,
+	} {
+		if got := n.in([]byte(text)); got != want {
+			t.Errorf("%q: %v", text, got)
 		}
 	}
 }

@@ -26,12 +26,15 @@ func listDir() Tool {
 		example: `{"path": "src"}`,
 		summary: func(a listDirArgs) string { return orRoot(a.Path) },
 		paths:   func(a listDirArgs) []string { return []string{orRoot(a.Path)} },
-		run: func(_ context.Context, env Env, a listDirArgs) Result {
-			list, err := env.Workspace.ReadDir(orRoot(a.Path))
-			if err != nil {
+		run: func(ctx context.Context, env Env, a listDirArgs) Result {
+			list, total, err := env.Workspace.ReadDir(ctx, orRoot(a.Path), listNames)
+			switch {
+			case ctx.Err() != nil:
+				return stopped("")
+			case err != nil:
 				return failf("list_dir: %v", err)
 			}
-			return done(showEntries(list))
+			return done(showEntries(list, total))
 		},
 	}.tool()
 }
@@ -43,29 +46,26 @@ func orRoot(path string) string {
 	return path
 }
 
-func showEntries(list []workspace.Entry) string {
-	var folders, files []string
+// showEntries shows the first of so many names.
+func showEntries(list []workspace.Entry, total int) string {
+	if len(list) == 0 {
+		return "(the folder is empty)"
+	}
+	var names []string
 	for _, e := range list {
 		name := workspace.Show(e.Name)
 		switch m := e.Mode; {
 		case m.IsDir():
-			folders = append(folders, name+"/")
+			name += "/"
 		case m&fs.ModeSymlink != 0:
-			files = append(files, name+" (link)")
+			name += " (link)"
 		case !m.IsRegular():
-			files = append(files, name+" (special file)")
-		default:
-			files = append(files, name)
+			name += " (special file)"
 		}
+		names = append(names, name)
 	}
-	names := append(folders, files...)
-	if len(names) == 0 {
-		return "(the folder is empty)"
+	if total > len(list) {
+		names = append(names, fmt.Sprintf("(%d of %d names; use glob to find others)", len(list), total))
 	}
-	note := ""
-	if n := len(names); n > listNames {
-		names = names[:listNames]
-		note = fmt.Sprintf("\n(%d of %d names; use glob to find others)", listNames, n)
-	}
-	return strings.Join(names, "\n") + note
+	return strings.Join(names, "\n")
 }

@@ -55,6 +55,12 @@ func TestAPreviewChangesNothing(t *testing.T) {
 			args = `{"path":"new/g","content":"y\n"}`
 		case "edit_file":
 			args = `{"path":"f","old":"x","new":"y"}`
+		case "apply_patch":
+			args = `{"patch":"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"}`
+		case "move_path":
+			args = `{"from":"f","to":"new/g"}`
+		case "delete_path":
+			args = `{"path":"f"}`
 		default:
 			if tool.ReadOnly || tool.Name == "run" {
 				if tool.Preview != nil {
@@ -69,7 +75,12 @@ func TestAPreviewChangesNothing(t *testing.T) {
 			return nil
 		}}
 		changes := tool.Preview(t.Context(), env, json.RawMessage(args))
-		if len(changes) != 1 || string(changes[0].After) != "y\n" {
+		want := map[string]string{"move_path": "x\n", "delete_path": ""}
+		after, other := want[tool.Name]
+		if !other {
+			after = "y\n"
+		}
+		if len(changes) != 1 || string(changes[0].After) != after {
 			t.Errorf("%s: %+v", tool.Name, changes)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,35 +25,73 @@ func findRipgrep(w *workspace.Workspace) (string, bool) {
 	return rg, true
 }
 
-// filterFiles drops files in which ripgrep finds nothing. It keeps too many rather than too few: the pattern it hands over
-// matches at least what e matches, files open in the editor are kept, and so are those of a batch that ripgrep fails on.
+// ripgrepFilter drops files in which ripgrep finds nothing. It keeps too many rather than too few: the pattern it hands over
+// matches at least what grep's does, files open in the editor are kept, and so are those of a batch that ripgrep fails on.
 // ripgrep is told every file by name, walks nothing, and reads no configuration. Order is kept.
-func filterFiles(ctx context.Context, w *workspace.Workspace, rg string, e *syntax.Regexp, files []string) []string {
+type ripgrepFilter struct {
+	search      *search
+	rg, pattern string
+	job         func(*searchJob) error
+
+	jobs        []*searchJob
+	files, size int
+	most        int // bytes of names after which ripgrep is asked
+}
+
+// rgFirst is how many bytes of names ripgrep gets first, so that what is found often is found soon.
+const rgFirst = 32 << 10
+
+// newRipgrepFilter is nil when ripgrep is of no use. What is left goes to job.
+func newRipgrepFilter(s *search, rg string, job func(*searchJob) error) *ripgrepFilter {
 	var pattern strings.Builder
-	if !writeRust(&pattern, e) {
-		return files
+	if rg == "" || !writeRust(&pattern, s.tree) {
+		return nil
 	}
-	open := map[string]bool{}
-	for _, p := range w.OpenPaths() {
-		open[p] = true
+	return &ripgrepFilter{search: s, rg: rg, pattern: pattern.String(), job: job, most: min(rgFirst, argBytes)}
+}
+
+// add takes a job of named files.
+func (f *ripgrepFilter) add(ctx context.Context, j *searchJob) error {
+	j.pick = nil
+	f.jobs = append(f.jobs, j)
+	for _, name := range j.names {
+		f.files++
+		f.size += len(name) + 3 + 8 // the address of an argument takes room too
 	}
-	var keep []string
-	for len(files) > 0 {
-		n, size := 0, 0
-		for n < len(files) && size < argBytes {
-			size += len(files[n]) + 3
-			n++
-		}
-		hits, ok := ripgrep(ctx, w.Root(), rg, pattern.String(), files[:n])
-		for _, f := range files[:n] {
-			if !ok || hits[f] || open[f] {
-				keep = append(keep, f)
+	if f.size < f.most {
+		return nil
+	}
+	return f.flush(ctx)
+}
+
+// flush passes on what is left of the jobs so far.
+func (f *ripgrepFilter) flush(ctx context.Context) error {
+	jobs := f.jobs
+	files := make([]string, 0, f.files)
+	for _, j := range jobs {
+		files = append(files, j.names...)
+	}
+	f.jobs, f.files, f.size, f.most = nil, 0, 0, argBytes
+	if len(files) >= rgFiles {
+		if hits, ok := ripgrep(ctx, f.search.w.Root(), f.rg, f.pattern, files); ok {
+			for _, j := range jobs {
+				j.names = slices.DeleteFunc(j.names, func(name string) bool { return !hits[name] && !f.search.open[name] })
 			}
 		}
-		files = files[n:]
 	}
-	return keep
+	for _, j := range jobs {
+		if len(j.names)+len(j.left) == 0 {
+			continue
+		}
+		if err := f.job(j); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// rgFiles is how many files make it worth while to start ripgrep.
+const rgFiles = 64
 
 // ripgrep reports which of files hold a line that matches; ok is false when it did not do its work.
 func ripgrep(ctx context.Context, root, rg, pattern string, files []string) (hits map[string]bool, ok bool) {

@@ -2,4 +2,4 @@
 
 package tools
 
-const argBytes = 96 << 10 // of file names in the arguments of one program
+const argBytes = 512 << 10 // of file names in the arguments of one program

@@ -180,6 +180,9 @@ func (d definition[A]) tool() Tool {
 				return bad
 			}
 			if !d.readOnly && !env.Permit.Allows(ask(env.Workspace, args)) {
+				if env.Permit.Valid() {
+					return failf("%s: permission denied: it was given for other files than this is about now", d.name)
+				}
 				return failf("%s: permission denied", d.name)
 			}
 			if ctx.Err() != nil {

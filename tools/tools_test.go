@@ -147,7 +147,7 @@ func TestTheCatalogueIsFixed(t *testing.T) {
 			t.Errorf("%s changes from call to call", tool.Name)
 		}
 	}
-	if got := strings.Join(names, " "); got != "read_file list_dir glob grep write_file edit_file run" {
+	if got := strings.Join(names, " "); got != "read_file list_dir glob grep write_file edit_file apply_patch move_path delete_path run" {
 		t.Errorf("order: %s", got)
 	}
 	if _, ok := Lookup("Read_File"); ok {
@@ -233,6 +233,10 @@ func TestAMutatingToolNeedsAPermitForThisVeryCall(t *testing.T) {
 		"write_file": `{"path":"f","content":"y"}`,
 		"edit_file":  `{"path":"f","old":"x","new":"y"}`,
 		"run":        `{"command":"echo y >f"}`,
+
+		"apply_patch": `{"patch":"--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"}`,
+		"move_path":   `{"from":"f","to":"h"}`,
+		"delete_path": `{"path":"f"}`,
 	}
 	yes := permit.Policy{Mode: permit.ModeTrust}
 	for _, tool := range All() {
@@ -274,6 +278,7 @@ func TestAToolThatIsStoppedBeforeItBeginsDoesNothing(t *testing.T) {
 	for name, a := range map[string]args{
 		"read_file": {"path": "f"}, "grep": {"pattern": "x"}, "glob": {"pattern": "*"}, "list_dir": {},
 		"write_file": {"path": "f", "content": "y"}, "edit_file": {"path": "f", "old": "x", "new": "y"}, "run": {"command": "echo y >f"},
+		"apply_patch": {"patch": "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+y\n"}, "move_path": {"from": "f", "to": "h"}, "delete_path": {"path": "f"},
 	} {
 		if r := b.run(t, ctx, name, a); r.State != Stopped {
 			t.Errorf("%s: %s %s", name, r.State, r.Output)

@@ -308,6 +308,7 @@ type FileChanged struct {
 	After  string `json:"after,omitzero"`  // likewise; "" when the file is deleted
 	Buffer bool   `json:"buffer,omitzero"` // done in an editor's open document, not on disk
 	By     string `json:"by,omitzero"`     // [ByCommand]; "" is a tool that told what it would do
+	From   string `json:"from,omitzero"`   // the path that it is moved from; another FileChanged tells that it goes there
 	// Mode is, of a file that is created, deleted or moved, what stat calls its mode, in octal: "100755"; of a link, "120000", the
 	// content is where it leads to. "" is a file of no special mode.
 	Mode string `json:"mode,omitzero"`

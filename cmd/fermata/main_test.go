@@ -10,12 +10,17 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"fermata/tools/mcp/mcptest"
 )
 
 // asBinary makes the test's own binary be fermata, for tests that talk to it as it runs.
 const asBinary = "FERMATA_TEST_AS_BINARY"
 
 func TestMain(m *testing.M) {
+	if mcptest.Main() {
+		return
+	}
 	if os.Getenv(asBinary) != "" {
 		a := newApp()
 		a.fault = faultOf(os.Getenv(faultAt))

@@ -173,7 +173,7 @@ func nothingIsShownBut(t *testing.T, w *Workspace, want string) {
 	if got := walk(t, w, "."); !slices.Equal(got, names) {
 		t.Errorf("walked %v", got)
 	}
-	list, err := w.ReadDir(".")
+	list, _, err := w.ReadDir(t.Context(), ".", 1000)
 	if err != nil || len(list) != len(names) {
 		t.Errorf("listed %v, %v", list, err)
 	}

@@ -36,6 +36,9 @@ func (w *Workspace) Clean(name string) (string, error) {
 	if rel == ".." || strings.HasPrefix(rel, "../") {
 		return "", fmt.Errorf("%w: %s leads above the root; give a path inside the workspace", ErrOutside, Show(name))
 	}
+	if strings.Count(rel, "/") > maxDepth {
+		return "", fmt.Errorf("%w: it leads more than %d folders deep; such files cannot be used", ErrPath, maxDepth)
+	}
 	if !filepath.IsLocal(filepath.FromSlash(rel)) {
 		return "", fmt.Errorf("%w: %s is not a name that this system allows here; give a path relative to the workspace", ErrPath, Show(name))
 	}

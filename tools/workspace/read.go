@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -133,7 +135,7 @@ func regular(name string, fi fs.FileInfo) error {
 type Entry struct {
 	Name string // can be invalid UTF-8: see Show
 	Mode fs.FileMode
-	Size int64 // bytes, of a regular file
+	Size int64 // bytes, of a regular file; Stat alone tells it
 }
 
 // Stat is a file or directory, its links followed; of an open document, Size is that of its text. Entry.Name is the
@@ -153,56 +155,53 @@ func (w *Workspace) Stat(name string) (Entry, error) {
 	return Entry{real, fi.Mode(), fi.Size()}, nil
 }
 
-// ReadDir lists a directory by name, with documents that are open but not on disk yet. Links are listed as links.
-func (w *Workspace) ReadDir(name string) ([]Entry, error) {
+// ReadDir lists a directory, folders first, then by name, with documents that are open but not on disk yet. Links are listed as
+// links. It gives the first most entries, and says how many there are in all; it has no more than twice as many in memory.
+func (w *Workspace) ReadDir(ctx context.Context, name string, most int) (list []Entry, total int, err error) {
 	clean, real, err := w.locate(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	list, err := w.readDir(real)
+	d, err := w.openDir(real)
 	if err != nil {
-		return nil, fileError(clean, err)
+		return nil, 0, fileError(clean, err)
 	}
+	defer d.release()
+	keep := func() {
+		slices.SortFunc(list, func(a, b Entry) int {
+			if a.Mode.IsDir() != b.Mode.IsDir() {
+				return cmp.Compare(b.Mode&fs.ModeDir, a.Mode&fs.ModeDir)
+			}
+			return strings.Compare(a.Name, b.Name)
+		})
+		list = list[:min(len(list), most)]
+	}
+	add := func(e Entry) {
+		total++
+		if list = append(list, e); len(list) >= 2*most {
+			keep()
+		}
+	}
+	unsaved := map[string]bool{}
 	for _, p := range w.OpenPaths() {
-		if path.Dir(p) != real || slices.ContainsFunc(list, func(e Entry) bool { return e.Name == path.Base(p) }) {
-			continue
+		if path.Dir(p) == real {
+			unsaved[path.Base(p)] = true
 		}
-		text, _ := w.overlay.Text(p)
-		list = append(list, Entry{Name: path.Base(p), Size: int64(len(text))})
 	}
-	slices.SortFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return list, nil
-}
-
-// readDir lists what is on disk, in any order.
-func (w *Workspace) readDir(real string) ([]Entry, error) {
-	local := filepath.FromSlash(real)
-	fi, err := w.root.Lstat(local)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.IsDir() {
-		return nil, errors.New("not a directory; use read_file for a file")
-	}
-	f, err := w.root.OpenFile(local, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	des, err := f.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Entry, 0, len(des))
-	for _, de := range des {
-		if w.leftover(path.Join(real, de.Name())) {
-			continue
+	err = d.each(func(de fs.DirEntry) error {
+		if isTemp(de.Name()) && w.leftover(within(real, de.Name())) {
+			return nil
 		}
-		e := Entry{Name: de.Name(), Mode: de.Type()}
-		if fi, err := w.root.Lstat(filepath.Join(local, de.Name())); err == nil { // else it is gone by now
-			e.Mode, e.Size = fi.Mode(), fi.Size()
-		}
-		list = append(list, e)
+		delete(unsaved, de.Name())
+		add(Entry{Name: de.Name(), Mode: de.Type()})
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return nil, 0, fileError(clean, err)
 	}
-	return list, nil
+	for p := range unsaved {
+		add(Entry{Name: p})
+	}
+	keep()
+	return list, total, nil
 }

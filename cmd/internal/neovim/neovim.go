@@ -97,20 +97,34 @@ func (n *Neovim) Quit() {
 	n.screen.await(n.t, "Neovim to end", func(s *screen) bool { return s.ended })
 }
 
+// call makes a call over RPC, which Neovim answers only when it waits for a key and not for one of several.
+func (n *Neovim) call(what string, call func() error) {
+	n.t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- call() }() // ends with the answer, or with Neovim
+	select {
+	case err := <-done:
+		if err != nil {
+			n.t.Fatalf("%s: %v", what, err)
+		}
+	case <-time.After(patience):
+		n.t.Fatalf("%s: Neovim does not answer; the screen is\n%s", what, n.Screen())
+	}
+}
+
 // Type types keys, written as in a mapping: "ihello<Esc>".
 func (n *Neovim) Type(keys string) {
 	n.t.Helper()
-	if _, err := n.api.Input(keys); err != nil {
-		n.t.Fatalf("type %q: %v", keys, err)
-	}
+	n.call("type "+keys, func() error {
+		_, err := n.api.Input(keys)
+		return err
+	})
 }
 
 // Ex runs a command. Its error fails the test.
 func (n *Neovim) Ex(command string) {
 	n.t.Helper()
-	if err := n.api.Command(command); err != nil {
-		n.t.Fatalf(":%s: %v", command, err)
-	}
+	n.call(":"+command, func() error { return n.api.Command(command) })
 }
 
 // Lua runs a chunk of Lua that may return one value, which is decoded into result unless that is nil. args are "..." in it.
@@ -122,9 +136,7 @@ func (n *Neovim) Lua(result any, chunk string, args ...any) {
 	var text string
 	wrapped := "local ok, value = pcall(function(...) " + chunk + "\nend, ...) " +
 		"if not ok then error(value, 0) end return vim.json.encode(value == nil and vim.NIL or value)"
-	if err := n.api.ExecLua(wrapped, &text, args...); err != nil {
-		n.t.Fatalf("lua %s: %v", chunk, err)
-	}
+	n.call("lua "+chunk, func() error { return n.api.ExecLua(wrapped, &text, args...) })
 	if result == nil {
 		return
 	}
@@ -157,18 +169,14 @@ func (n *Neovim) Buffer(suffix string) string {
 func (n *Neovim) Click(row, column int) {
 	n.t.Helper()
 	for _, action := range []string{"press", "release"} {
-		if err := n.api.InputMouse("left", action, "", 0, row, column); err != nil {
-			n.t.Fatal(err)
-		}
+		n.call("click", func() error { return n.api.InputMouse("left", action, "", 0, row, column) })
 	}
 }
 
 // Resize makes the screen another size.
 func (n *Neovim) Resize(width, height int) {
 	n.t.Helper()
-	if err := n.api.TryResizeUI(width, height); err != nil {
-		n.t.Fatal(err)
-	}
+	n.call("resize", func() error { return n.api.TryResizeUI(width, height) })
 }
 
 // Screen is the screen as text, one line a row, without the white space at their ends.

@@ -3,7 +3,7 @@
 #
 #   neovim.sh [SUITE...]      default: trixie sid; that is Neovim 0.10 and 0.12
 #
-# Nothing is installed: the packages are downloaded by apt with a state of its own, unpacked into the cache, and started with
+# luacheck comes with them: luacheck.sh runs it. Nothing is installed: the packages are downloaded by apt with a state of its own, unpacked into the cache, and started with
 # the libraries that come with them. It works with and without root, may run several times at once, and goes on where a broken
 # download ended. FERMATA_CACHE names another cache folder than .cache in this checkout.
 set -eu
@@ -90,7 +90,7 @@ fill() { # SUITE
   configure "$suite" "$apt"
   export APT_CONFIG="$apt/apt.conf"
   echo "neovim.sh: fetching Neovim of Debian $suite into $home" >&2
-  if ! { apt-get -qq update && apt-get -qq install --download-only neovim; } >"$apt/log" 2>&1; then
+  if ! { apt-get -qq update && apt-get -qq install --download-only neovim lua-check; } >"$apt/log" 2>&1; then
     cat "$apt/log" >&2
     fail "the packages of Debian $suite could not be fetched from $(mirror): is there a network? Run it again to go on"
   fi

@@ -3,12 +3,12 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, relative } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const version = '2.5.2'
 const plugin = dirname(dirname(fileURLToPath(import.meta.url)))
-const home = join(process.argv[2], `stylua-${version}`)
+const home = join(resolve(process.argv[2]), `stylua-${version}`)
 const check = process.argv.includes('--check')
 
 if (!existsSync(join(home, 'node_modules', '@johnnymorganz', 'stylua', 'package.json'))) {

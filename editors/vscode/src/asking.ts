@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { l10n } from "vscode";
 import type { Conversation } from "./conversation";
-import { kindOf, type Daemon } from "./daemon";
-import type { CommandArgs, PromptPart, TurnResult } from "./protocol";
+import { isGone, kindOf, type Daemon } from "./daemon";
+import type { Models } from "./models";
+import type { Anchor, CommandArgs, PromptPart, TurnResult } from "./protocol";
 import type { Sessions } from "./sessions";
-import { live, promptText, type Turn, type Turns } from "./turns";
+import { promptText, type Turn, type Turns } from "./turns";
 
 // What a person does to turns: ask, stop, redirect, queue, keep, retry. Each command works from the palette without
 // arguments, from a thread (which it is given), and from the daemon's code actions and lenses (whose arguments it is given).
@@ -16,6 +17,7 @@ export class Asking {
     private readonly sessions: Sessions,
     private readonly turns: Turns,
     private readonly conversation: Conversation,
+    private readonly models: Models,
     private readonly report: (err: unknown) => void,
   ) {}
 
@@ -32,10 +34,7 @@ export class Asking {
     if (uri?.scheme === "file" && range !== undefined && !range.isEmpty) prompt.push({ type: "selection", uri: uri.toString(), range: fromRange(range) });
     const session = args?.session ?? (await this.sessions.forQuestion(this.sessions.rootOf(uri)));
     const anchor = uri?.scheme === "file" ? { uri: uri.toString(), range: fromRange(range ?? new vscode.Range(0, 0, 0, 0)) } : undefined;
-    const model = this.model();
-    await this.run(this.daemon.request("fermata/turn/start", {
-      session, prompt, clientId: randomUUID(), ...(anchor && { anchor }), ...(model && { model }),
-    }));
+    this.run(this.daemon.request("fermata/turn/start", { session, prompt, clientId: randomUUID(), ...(anchor && { anchor }), ...this.model() }));
   }
 
   async stop(about?: vscode.CommentThread | CommandArgs): Promise<void> {
@@ -50,10 +49,18 @@ export class Asking {
   }
 
   /** The reply box of a thread: a redirect after a stop or while it runs, else the next question. */
-  async reply(reply: vscode.CommentReply): Promise<void> {
+  reply(reply: vscode.CommentReply): void {
     const turn = this.conversation.turnOf(reply.thread);
     if (turn === undefined || reply.text.trim() === "") return;
-    await this.redirectTurn(turn, reply.text);
+    if (turn.phase === "completed") this.followUp(turn, reply.text);
+    else this.redirectTurn(turn, reply.text);
+  }
+
+  /** The next question in a thread whose last answer is complete. */
+  private followUp(turn: Turn, words: string): void {
+    const clientId = randomUUID();
+    this.turns.join(clientId, turn.turn);
+    this.run(this.daemon.request("fermata/turn/start", { session: turn.session, prompt: [{ type: "text", text: words }], clientId, ...this.anchorOf(turn), ...this.model() }));
   }
 
   async redirect(about?: vscode.CommentThread | CommandArgs): Promise<void> {
@@ -64,15 +71,21 @@ export class Asking {
       value: turn?.ended?.silent === true ? promptText(turn.prompt) : "",
     }));
     if (words === undefined || words.trim() === "") return; // Escape leaves all as it was
-    await this.redirectTurn(turn, words);
+    this.redirectTurn(turn, words);
   }
 
-  private async redirectTurn(turn: Turn | undefined, words: string): Promise<void> {
-    const a = turn?.anchor;
-    const anchor = a && { uri: a.uri, range: { start: { line: a.start_line, character: a.start_char }, end: { line: a.end_line, character: a.end_char } } };
-    await this.run(this.daemon.request("fermata/turn/redirect", {
-      prompt: [{ type: "text", text: words }], clientId: randomUUID(), ...(turn && { turn: turn.turn }), ...(anchor && { anchor }),
+  private redirectTurn(turn: Turn | undefined, words: string): void {
+    this.run(this.daemon.request("fermata/turn/redirect", {
+      prompt: [{ type: "text", text: words }], clientId: randomUUID(), ...(turn && { turn: turn.turn }), ...(turn && this.anchorOf(turn)), ...this.model(),
     }));
+  }
+
+  /** Where a turn's thread stands now, which is where what follows it is asked. */
+  private anchorOf(turn: Turn): { anchor?: Anchor } {
+    const a = turn.anchor;
+    if (a === undefined) return {};
+    const range = this.conversation.rangeOf(turn) ?? new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
+    return { anchor: { uri: a.uri, range: fromRange(range) } };
   }
 
   async queue(): Promise<void> {
@@ -80,7 +93,8 @@ export class Asking {
     if (turn === undefined) return this.ask();
     const words = await vscode.window.showInputBox({ title: l10n.t("Queue a message"), placeHolder: l10n.t("It is delivered after the next tool results, or starts the next turn"), ignoreFocusOut: true });
     if (words === undefined || words.trim() === "") return;
-    await this.daemon.request("fermata/turn/queue", { session: turn.session, prompt: [{ type: "text", text: words }], clientId: randomUUID() });
+    const r = await this.daemon.request("fermata/turn/queue", { session: turn.session, prompt: [{ type: "text", text: words }], clientId: randomUUID() });
+    if (r.state === "queued") vscode.window.setStatusBarMessage(l10n.t("Queued: {0}", words), 5000);
   }
 
   async keep(about?: vscode.CommentThread | CommandArgs): Promise<void> {
@@ -91,13 +105,17 @@ export class Asking {
 
   async retry(about?: vscode.CommentThread | CommandArgs): Promise<void> {
     const turn = this.turnOf(about) ?? this.turns.last();
-    const model = this.model();
-    await this.run(this.daemon.request("fermata/turn/retry", { clientId: randomUUID(), ...(turn && { turn: turn.turn }), ...(model && { model }) }));
+    this.run(this.daemon.request("fermata/turn/retry", { clientId: randomUUID(), ...(turn && { turn: turn.turn }), ...this.model() }));
   }
 
   /** Waits for a turn's end without keeping the command: what happens is told by events. */
-  private async run(result: Promise<TurnResult>): Promise<void> {
-    result.then((r) => this.ended(r), this.report);
+  private run(result: Promise<TurnResult>): void {
+    result.then(
+      (r) => this.ended(r),
+      (err: unknown) => {
+        if (!isGone(err)) this.report(err);
+      },
+    );
   }
 
   private ended(r: TurnResult): void {
@@ -109,8 +127,12 @@ export class Asking {
     }
     if (r.outcome === "stopped" && r.cause === "user") {
       const turn = this.turns.get(r.turn);
-      if (turn?.redirectedBy === undefined && turn?.anchor === undefined) void this.offer(r);
-      else this.conversation.reveal(turn);
+      if (turn?.redirectedBy === undefined) {
+        const shown = turn !== undefined && this.conversation.reveal(turn);
+        // A reply box cannot be filled, so a prompt that nothing was said to yet is offered back in an input of its own (S6).
+        if (r.silent === true) void this.redirect({ turn: r.turn }).catch(this.report);
+        else if (!shown) void this.offer(r);
+      }
     }
     if (r.outcome === "failed" && this.turns.get(r.turn)?.anchor === undefined) this.report(new Error(r.error ?? r.cause ?? "?"));
   }
@@ -119,7 +141,7 @@ export class Asking {
   private async offer(r: TurnResult): Promise<void> {
     const redirect = l10n.t("Redirect…");
     const transcript = l10n.t("Transcript");
-    const said = r.silent === true ? l10n.t("Stopped before anything was said.") : l10n.t("Stopped here: {0} words kept.", r.kept?.words ?? 0);
+    const said = l10n.t("Stopped here: {0} words kept.", r.kept?.words ?? 0);
     const choice = await vscode.window.showInformationMessage(said, redirect, transcript);
     if (choice === redirect) await this.redirect({ turn: r.turn });
     if (choice === transcript) await vscode.commands.executeCommand("fermata.openTranscript");
@@ -132,12 +154,9 @@ export class Asking {
     return about.turn !== undefined ? this.turns.get(about.turn) : undefined;
   }
 
-  private model(): string {
-    return vscode.workspace.getConfiguration("fermata").get<string>("model", "");
-  }
-
-  get anyRuns(): boolean {
-    return this.turns.all().some(live);
+  private model(): { model?: string } {
+    const model = this.models.chosen;
+    return model === "" ? {} : { model };
   }
 }
 

@@ -1,7 +1,7 @@
 import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { CloseAction, ErrorAction, LanguageClient, ResponseError, State, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
+import { CloseAction, ConnectionError, ErrorAction, ErrorCodes, LanguageClient, LSPErrorCodes, ResponseError, State, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
 import { protocol, eventMethod, type DaemonRequests, type ErrorData, type Event, type Requests } from "./protocol";
 
 // The connection to the daemon: started with the first thing that needs it, started again when it dies.
@@ -126,7 +126,7 @@ export class Daemon implements vscode.Disposable {
     }
     this.log.warn(`the daemon ended; starting it again in ${wait} ms`);
     setTimeout(() => {
-      if (!this.disposed && this.client === undefined) this.start().catch((err: unknown) => this.log.error(messageOf(err)));
+      if (!this.disposed && this.client === undefined) this.start().catch((err: unknown) => this.log.error(messageOf(err))); // the next request tries again, and says why not
     }, wait);
   }
 
@@ -190,6 +190,12 @@ export function kindOf(err: unknown): ErrorData["kind"] | undefined {
   if (!(err instanceof ResponseError)) return undefined;
   const data: unknown = err.data;
   return typeof data === "object" && data !== null && "kind" in data ? (data as ErrorData).kind : undefined;
+}
+
+/** Whether an answer will not come because the daemon went away: what that means is told with its state. */
+export function isGone(err: unknown): boolean {
+  return err instanceof ResponseError && (err.code === LSPErrorCodes.ServerCancelled || err.code === ErrorCodes.PendingResponseRejected || err.code === ErrorCodes.ConnectionInactive)
+    || (err instanceof ConnectionError);
 }
 
 export function messageOf(err: unknown): string {

@@ -1,6 +1,8 @@
 import * as vscode from "vscode";
+import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
-import type { RequestInputResult } from "./protocol";
+import { indent, type Indented } from "./indented";
+import type { InputPart, LineRef, RequestInputResult } from "./protocol";
 import type { Turn, Turns } from "./turns";
 
 // The transcript and the model input as read-only documents.
@@ -17,7 +19,7 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
   readonly onDidChange = this.changes.event;
   private readonly timers = new Map<string, NodeJS.Timeout>();
   private readonly subscriptions: { dispose(): void }[];
-  private readonly lines = new Map<string, { line: number; seq: number }[]>();
+  private readonly lines = new Map<string, LineRef[]>();
 
   constructor(
     private readonly daemon: Daemon,
@@ -34,9 +36,9 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
     return uri.path.split("/")[1] ?? "";
   }
 
-  /** The entry that a line of a transcript comes from. */
-  entryAt(uri: vscode.Uri, line: number): number | undefined {
-    return this.lines.get(uri.toString())?.findLast((l) => l.line <= line + 1)?.seq;
+  /** From which turns and entries the lines of an open transcript come. */
+  linesOf(uri: vscode.Uri): LineRef[] {
+    return this.lines.get(uri.toString()) ?? [];
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
@@ -45,13 +47,16 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
     return r.text;
   }
 
-  async open(session: string): Promise<void> {
+  /** Opens a transcript at its end, or at where a turn begins. */
+  async open(session: string, turn?: string): Promise<void> {
     const document = await vscode.workspace.openTextDocument(this.uri(session));
     const editor = await vscode.window.showTextDocument(document, { preview: true });
-    const last = document.lineCount - 1;
-    editor.revealRange(new vscode.Range(last, 0, last, 0));
+    const line = this.linesOf(document.uri).find((l) => l.turn === turn && turn !== undefined)?.line;
+    const at = line === undefined ? document.lineCount - 1 : line - 1;
+    editor.revealRange(new vscode.Range(at, 0, at, 0), line === undefined ? vscode.TextEditorRevealType.Default : vscode.TextEditorRevealType.AtTop);
   }
 
+  /** The text is rendered anew; VS Code keeps the reader's place. */
   private changed(t: Turn): void {
     const uri = this.uri(t.session);
     const key = uri.toString();
@@ -69,33 +74,62 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
   }
 }
 
+/** How a model input is shown: indented under a line that says whether it is what was sent; so without that line; as it was. */
+export type View = "Model input.jsonc" | "Model input.json" | "Exact bytes.json";
+
+interface Read {
+  result: RequestInputResult;
+  indented: Indented;
+}
+
 export class Inputs implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  private readonly known = new Map<string, RequestInputResult>();
+  private readonly known = new Map<string, Read>();
   private readonly subscription: vscode.Disposable;
 
   constructor(private readonly daemon: Daemon) {
     this.subscription = vscode.workspace.registerTextDocumentContentProvider(inputScheme, this);
   }
 
-  uri(request: string): vscode.Uri {
-    return vscode.Uri.from({ scheme: inputScheme, path: `/${request}/Model input.json` });
+  uri(request: string, view: View = "Model input.jsonc"): vscode.Uri {
+    return vscode.Uri.from({ scheme: inputScheme, path: `/${request}/${view}` });
   }
 
   /** What is known of the input that a document shows. */
   of(uri: vscode.Uri): RequestInputResult | undefined {
-    return this.known.get(requestOf(uri));
+    return this.known.get(requestOf(uri))?.result;
+  }
+
+  /** The parts of the input that a document shows, with the first and the last line of each. */
+  parts(uri: vscode.Uri): { part: InputPart; first: number; last: number }[] {
+    const read = this.known.get(requestOf(uri));
+    if (read === undefined || uri.path.endsWith("/Exact bytes.json")) return [];
+    const above = uri.path.endsWith(".jsonc") ? 1 : 0;
+    return read.result.parts.map((part) => ({
+      part,
+      first: read.indented.lineOf(part.offset) + above,
+      last: read.indented.lineOf(part.offset + Math.max(0, part.length - 1)) + above,
+    }));
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
-    const r = await this.fetch(requestOf(uri));
-    return indented(r);
+    const { result, indented } = this.known.get(requestOf(uri)) ?? (await this.fetch(requestOf(uri)));
+    if (uri.path.endsWith("/Exact bytes.json")) return result.body ?? result.bodyBase64 ?? "";
+    return uri.path.endsWith(".jsonc") ? `// ${verifiedLine(result)}\n${indented.text}` : indented.text;
   }
 
   /** Opens an input, the newest of a session unless it is named. */
   async open(request: string | undefined, session: string | undefined): Promise<void> {
-    const r = await this.fetch(request, session);
-    const document = await vscode.workspace.openTextDocument(this.uri(r.request.request));
-    await vscode.languages.setTextDocumentLanguage(document, "json");
+    const { result } = await this.fetch(request, session);
+    await this.show(result.request.request, "Model input.jsonc");
+  }
+
+  /** Opens the very bytes of the input that a document shows. */
+  async exact(uri: vscode.Uri): Promise<void> {
+    await this.show(requestOf(uri), "Exact bytes.json");
+  }
+
+  private async show(request: string, view: View): Promise<void> {
+    const document = await vscode.workspace.openTextDocument(this.uri(request, view));
     await vscode.window.showTextDocument(document, { preview: true });
   }
 
@@ -103,18 +137,22 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
   async compare(uri: vscode.Uri): Promise<void> {
     const r = this.of(uri);
     if (r?.previous === undefined) {
-      void vscode.window.showInformationMessage(vscode.l10n.t("This is the session's first request: there is none before it."));
+      void vscode.window.showInformationMessage(l10n.t("This is the session's first request: there is none before it."));
       return;
     }
     await this.fetch(r.previous);
-    await vscode.commands.executeCommand("vscode.diff", this.uri(r.previous), uri, vscode.l10n.t("Model input: previous request ↔ this one"));
+    await vscode.commands.executeCommand(
+      "vscode.diff", this.uri(r.previous, "Model input.json"), this.uri(requestOf(uri), "Model input.json"),
+      l10n.t("Model input: previous request ↔ this one"),
+    );
   }
 
-  private async fetch(request?: string, session?: string): Promise<RequestInputResult> {
+  private async fetch(request?: string, session?: string): Promise<Read> {
     const params = { ...(request !== undefined && { request }), ...(session !== undefined && { session }) };
-    const r = await this.daemon.request("fermata/request/input", params);
-    this.known.set(r.request.request, r);
-    return r;
+    const result = await this.daemon.request("fermata/request/input", params);
+    const read = { result, indented: indent(result.body ?? "") };
+    this.known.set(result.request.request, read);
+    return read;
   }
 
   dispose(): void {
@@ -122,16 +160,12 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 }
 
-function requestOf(uri: vscode.Uri): string {
-  return uri.path.split("/")[1] ?? "";
+/** Whether these are the bytes that were sent, and of which request. */
+export function verifiedLine(r: RequestInputResult): string {
+  const verified = r.verified ? l10n.t("✓ as sent: sha256 {0}", r.sha256) : l10n.t("✗ NOT what was sent: its sha256 was {0}", r.sha256);
+  return [verified, l10n.t("{0} bytes", r.bytes), r.request.model, r.request.request].join(" · ");
 }
 
-/** The body indented for reading; what is not JSON is shown as it is. */
-function indented(r: RequestInputResult): string {
-  if (r.body === undefined) return r.bodyBase64 ?? "";
-  try {
-    return JSON.stringify(JSON.parse(r.body), null, 2) + "\n";
-  } catch {
-    return r.body;
-  }
+function requestOf(uri: vscode.Uri): string {
+  return uri.path.split("/")[1] ?? "";
 }

@@ -5,78 +5,129 @@ import { Changes } from "./changes";
 import { Conversation } from "./conversation";
 import { Daemon, MissingBinary, messageOf } from "./daemon";
 import { Inputs, Transcripts, inputScheme, transcriptScheme } from "./documents";
+import { InputLenses, TranscriptLenses } from "./lenses";
+import { Models } from "./models";
+import { participant } from "./participant";
 import { Permissions } from "./permission";
-import type { CommandArgs } from "./protocol";
+import type { CommandArgs, Session } from "./protocol";
 import { Sessions } from "./sessions";
+import { SessionView } from "./sessionview";
+import { StatsPage } from "./stats";
 import { Status } from "./status";
 import { Turns } from "./turns";
 
-type About = vscode.CommentThread | CommandArgs | undefined;
+type About = vscode.CommentThread | CommandArgs | vscode.Uri | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
   const log = vscode.window.createOutputChannel("Fermata", { log: true });
+  const report = (err: unknown): void => void told(err, log);
   const permissions = new Permissions();
   const daemon = new Daemon(context, log, { "fermata/permission": (q, token) => permissions.ask(q, token) });
   const turns = new Turns();
-  const sessions = new Sessions(context.workspaceState, daemon, turns);
-  const conversation = new Conversation(turns);
+  const conversation = new Conversation(turns, context.workspaceState);
+  const sessions = new Sessions(context.workspaceState, daemon, turns, () => conversation.sessions);
   const transcripts = new Transcripts(daemon, turns);
   const inputs = new Inputs(daemon);
-  const changes = new Changes(daemon);
-  const status = new Status(turns);
-  const report = (err: unknown): void => void told(err, log);
-  const asking = new Asking(daemon, sessions, turns, conversation, report);
+  const changes = new Changes(daemon, report);
+  const models = new Models(context.workspaceState, daemon);
+  const status = new Status(turns, models);
+  const view = new SessionView(daemon, sessions, turns, (session) => conversation.forget(session));
+  const stats = new StatsPage(daemon);
+  const asking = new Asking(daemon, sessions, turns, conversation, models, report);
 
+  const active = (): vscode.Uri | undefined => vscode.window.activeTextEditor?.document.uri;
   const session = (about: About): string | undefined => {
-    const active = vscode.window.activeTextEditor?.document.uri;
-    if (active?.scheme === transcriptScheme) return transcripts.sessionOf(active);
-    const named = about !== undefined && "session" in about ? about.session : undefined;
-    return asking.turnOf(about)?.session ?? named ?? sessions.current(sessions.rootOf(active)) ?? turns.last()?.session;
+    const uri = active();
+    const named = argsOf(about)?.session;
+    if (named !== undefined) return named;
+    if (about === undefined && uri?.scheme === transcriptScheme) return transcripts.sessionOf(uri);
+    return turnOf(about)?.session ?? sessions.current(sessions.rootOf(uri)) ?? turns.last()?.session;
   };
-  const turn = (about: About) => asking.turnOf(about) ?? (about === undefined ? undefined : turns.last(session(about)));
+  const turnOf = (about: About) => (about instanceof vscode.Uri ? undefined : asking.turnOf(about));
+  // A turn that a menu was opened on, else what the daemon takes by itself: the last one that it is possible for.
+  const turn = (about: About) => turnOf(about);
+  const input = (about: About): vscode.Uri | undefined => (about instanceof vscode.Uri ? about : active());
 
   const commands: Record<string, (about?: About) => unknown> = {
-    "fermata.ask": (about) => asking.ask(about !== undefined && !("comments" in about) ? about : undefined),
-    "fermata.stop": (about) => asking.stop(about),
-    "fermata.redirect": (about) => asking.redirect(about),
+    "fermata.ask": (about) => asking.ask(argsOf(about)),
+    "fermata.stop": (about) => asking.stop(about instanceof vscode.Uri ? undefined : about),
+    "fermata.redirect": (about) => asking.redirect(about instanceof vscode.Uri ? undefined : about),
     "fermata.queue": () => asking.queue(),
-    "fermata.keep": (about) => asking.keep(about),
-    "fermata.retry": (about) => asking.retry(about),
+    "fermata.keep": (about) => asking.keep(about instanceof vscode.Uri ? undefined : about),
+    "fermata.retry": (about) => asking.retry(about instanceof vscode.Uri ? undefined : about),
+    "fermata.selectModel": () => models.select(),
     "fermata.openTranscript": async (about) => {
       const id = session(about);
       if (id === undefined) return void vscode.window.showInformationMessage(l10n.t("Nothing was asked here yet."));
       await sessions.follow(id);
-      await transcripts.open(id);
+      await transcripts.open(id, turnOf(about)?.turn ?? argsOf(about)?.turn);
     },
-    "fermata.showModelInput": (about) => inputs.open(about !== undefined && "request" in about ? about.request : undefined, session(about)),
-    "fermata.compareModelInput": () => {
-      const uri = vscode.window.activeTextEditor?.document.uri;
-      return uri?.scheme === inputScheme ? inputs.compare(uri) : undefined;
+    "fermata.showModelInput": (about) => inputs.open(argsOf(about)?.request ?? turnOf(about)?.steps.at(-1)?.request, session(about)),
+    "fermata.compareModelInput": async (about) => {
+      const uri = input(about);
+      if (uri?.scheme === inputScheme) return inputs.compare(uri);
+      await inputs.open(undefined, session(undefined));
+      const opened = active();
+      return opened?.scheme === inputScheme ? inputs.compare(opened) : undefined;
+    },
+    "fermata.showExactInput": (about) => {
+      const uri = input(about);
+      return uri?.scheme === inputScheme ? inputs.exact(uri) : undefined;
     },
     "fermata.showChanges": (about) => changes.show(turn(about)),
     "fermata.revert": (about) => changes.revert(turn(about)),
+    "fermata.revertFiles": (about) => changes.revertFiles(turn(about)),
     "fermata.closeThread": (about) => (about !== undefined && "comments" in about ? conversation.close(about) : undefined),
+    "fermata.showSessions": () => vscode.commands.executeCommand("fermata.sessions.focus"),
+    "fermata.showStats": () => stats.show(sessions.rootOf(active())),
     "fermata.restart": () => daemon.restart(),
     "fermata.showLog": () => log.show(),
   };
-  const guarded = Object.entries(commands).map(([name, run]) =>
-    vscode.commands.registerCommand(name, async (about?: About) => {
-      try {
-        await run(about);
-      } catch (err) {
-        report(err);
-      }
-    }),
-  );
-  const reply = vscode.commands.registerCommand("fermata.reply", (r: vscode.CommentReply) => asking.reply(r).catch(report));
+  const viewCommands: Record<string, (s?: Session) => unknown> = {
+    "fermata.newSession": () => view.begin(),
+    "fermata.searchSessions": () => view.search(),
+    "fermata.clearSearch": () => view.clear(),
+    "fermata.refreshSessions": () => view.refresh(),
+    "fermata.useSession": (s) => view.use(s),
+    "fermata.renameSession": (s) => view.rename(s),
+    "fermata.forkSession": (s) => view.fork(s),
+    "fermata.deleteSession": (s) => view.delete(s),
+  };
+  const guarded = <T>(all: Record<string, (about?: T) => unknown>): vscode.Disposable[] =>
+    Object.entries(all).map(([name, run]) =>
+      vscode.commands.registerCommand(name, async (about?: T) => {
+        try {
+          await run(about);
+        } catch (err) {
+          report(err);
+        }
+      }),
+    );
+  const reply = (r: vscode.CommentReply): void => {
+    try {
+      asking.reply(r);
+    } catch (err) {
+      report(err);
+    }
+  };
 
   context.subscriptions.push(
-    log, permissions, daemon, sessions, conversation, transcripts, inputs, changes, status, reply, ...guarded,
+    log, permissions, daemon, sessions, conversation, transcripts, inputs, changes, models, status, view, stats,
+    new TranscriptLenses(transcripts, turns), new InputLenses(inputs),
+    ...guarded(commands), ...guarded(viewCommands),
+    vscode.commands.registerCommand("fermata.reply", reply), vscode.commands.registerCommand("fermata.followUp", reply),
+    ...participant(daemon, sessions, models),
     daemon.onEvent((e) => turns.event(e)),
     daemon.onState((state) => {
       if (state === "stopped") turns.lost();
     }),
   );
+  // Code actions, and the threads that were open before a reload, need it; that it is missing is said when something is asked.
+  daemon.start().catch((err: unknown) => log.warn(messageOf(err)));
+}
+
+function argsOf(about: About): CommandArgs | undefined {
+  return about === undefined || about instanceof vscode.Uri || "comments" in about ? undefined : about;
 }
 
 async function told(err: unknown, log: vscode.LogOutputChannel): Promise<void> {

@@ -7,17 +7,28 @@ import type { Turns } from "./turns";
 
 export class Sessions implements vscode.Disposable {
   private readonly followed = new Set<string>();
-  private readonly subscription: vscode.Disposable;
+  private readonly subscriptions: vscode.Disposable[];
 
   constructor(
     private readonly memento: vscode.Memento,
     private readonly daemon: Daemon,
     private readonly turns: Turns,
+    /** More sessions to follow again with a new daemon. */
+    private readonly more: () => string[],
   ) {
-    this.subscription = daemon.onState((state) => {
-      if (state === "stopped") this.followed.clear();
-      else for (const root of this.roots()) void this.reopen(root);
-    });
+    this.subscriptions = [
+      daemon.onState((state) => {
+        if (state === "stopped") {
+          this.followed.clear();
+          return;
+        }
+        const current = this.roots().map((root) => this.current(root)).filter((s) => s !== undefined);
+        for (const session of new Set([...current, ...this.more()])) void this.follow(session).catch(() => undefined);
+      }),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => {
+        for (const session of this.followed) void this.daemon.request("fermata/session/mode", { session, mode: "default" }).catch(() => undefined);
+      }),
+    ];
   }
 
   private roots(): string[] {
@@ -28,6 +39,11 @@ export class Sessions implements vscode.Disposable {
   rootOf(uri?: vscode.Uri): string {
     const folder = (uri && vscode.workspace.getWorkspaceFolder(uri)) ?? vscode.workspace.workspaceFolders?.[0];
     return folder?.uri.toString() ?? "";
+  }
+
+  /** The workspace folder at a path, "" for none. */
+  rootOfPath(root: string): string {
+    return vscode.workspace.workspaceFolders?.find((f) => f.uri.fsPath === root)?.uri.toString() ?? "";
   }
 
   /** The session in use for a root, without making one. */
@@ -59,6 +75,8 @@ export class Sessions implements vscode.Disposable {
     try {
       const opened = await this.daemon.request("fermata/session/open", { session, since: this.turns.seq(session) });
       this.followed.add(session);
+      // A workspace that is not trusted gets tools that only read.
+      if (!vscode.workspace.isTrusted) await this.daemon.request("fermata/session/mode", { session, mode: "read-only" });
       for (const e of opened.entries) this.turns.entry(session, e);
       return true;
     } catch (err) {
@@ -73,12 +91,7 @@ export class Sessions implements vscode.Disposable {
     for (const root of this.roots()) if (this.current(root) === session) void this.memento.update(`session:${root}`, undefined);
   }
 
-  private async reopen(root: string): Promise<void> {
-    const session = this.current(root);
-    if (session !== undefined) await this.follow(session).catch(() => undefined);
-  }
-
   dispose(): void {
-    this.subscription.dispose();
+    for (const s of this.subscriptions) s.dispose();
   }
 }

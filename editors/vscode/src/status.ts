@@ -1,18 +1,22 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
+import type { Models } from "./models";
 import { live, promptText, type Turns } from "./turns";
 
-// The status bar: what runs, and a click that stops it; else the way to the transcript. The context key that keys and
-// menus look at is kept here too.
+// The status bar: what runs and what waits behind it, and a click that stops it; else the way to the transcript. The context
+// key that keys and menus look at is kept here too.
 
 export class Status implements vscode.Disposable {
   private readonly item = vscode.window.createStatusBarItem("fermata.status", vscode.StatusBarAlignment.Right, 100);
-  private readonly subscription: { dispose(): void };
+  private readonly subscriptions: { dispose(): void }[];
   private context = "";
 
-  constructor(private readonly turns: Turns) {
+  constructor(
+    private readonly turns: Turns,
+    private readonly models: Models,
+  ) {
     this.item.name = "Fermata";
-    this.subscription = turns.onChange(() => this.update());
+    this.subscriptions = [turns.onChange(() => this.update()), models.onChange(() => this.update())];
     this.update();
   }
 
@@ -24,21 +28,26 @@ export class Status implements vscode.Disposable {
       this.context = now;
       void vscode.commands.executeCommand("setContext", "fermata.turn", now);
     }
+    const model = this.models.chosen;
+    const about = model === "" ? "" : l10n.t("Model: {0}", model);
     const newest = running.at(-1);
     if (newest === undefined) {
-      this.item.text = "$(comment-discussion) fermata";
-      this.item.tooltip = l10n.t("Open the transcript");
+      this.item.text = `$(comment-discussion) ${model === "" ? "fermata" : model}`;
+      this.item.tooltip = [l10n.t("Open the transcript"), about].filter(Boolean).join("\n");
       this.item.command = "fermata.openTranscript";
     } else {
-      this.item.text = stopping ? `$(loading~spin) ${l10n.t("stopping…")}` : `$(debug-stop) ${running.length > 1 ? l10n.t("Stop ({0} run)", running.length) : l10n.t("Stop")}`;
-      this.item.tooltip = promptText(newest.prompt);
+      const waiting = running.flatMap((t) => t.messages).filter((m) => m.state === "queued").length;
+      const text = stopping ? `$(loading~spin) ${l10n.t("stopping…")}` : `$(debug-stop) ${running.length > 1 ? l10n.t("Stop ({0} run)", running.length) : l10n.t("Stop")}`;
+      this.item.text = waiting === 0 ? text : `${text} · ${l10n.t("{0} queued", waiting)}`;
+      this.item.tooltip = [promptText(newest.prompt), about].filter(Boolean).join("\n");
       this.item.command = "fermata.stop";
     }
+    this.item.accessibilityInformation = { label: this.item.text.replace(/\$\([^)]*\) /, "fermata: "), role: "button" };
     this.item.show();
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const s of this.subscriptions) s.dispose();
     this.item.dispose();
   }
 }

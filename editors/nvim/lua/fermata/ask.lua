@@ -92,7 +92,7 @@ local function send(buf, place, text, new)
       end
       turn.session = id
       request('fermata/turn/start', { session = id, prompt = parts, anchor = anchor, model = session.model(root) })
-    end)
+    end, turn)
   end)
 end
 

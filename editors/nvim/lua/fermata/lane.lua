@@ -43,7 +43,7 @@ local function send(turn, text)
           { session = id, prompt = prompt, anchor = anchor, model = session.model(turn.root) }
         )
       end
-    end)
+    end, new)
   end)
 end
 

@@ -20,7 +20,7 @@ end
 ---@param err lsp.ResponseError
 function M.failed(err)
   local hint = type(err.data) == 'table' and err.data.hint
-  M.error(err.message .. (hint and ('\n' .. hint) or ''))
+  M.error(err.message .. (hint and hint ~= '' and ('; ' .. hint) or ''))
 end
 
 return M

@@ -37,10 +37,11 @@ end
 ---@param root string?
 ---@param new boolean? a new one in any case
 ---@param done fun(err: lsp.ResponseError?, session: string?)
-function M.for_question(root, new, done)
+---@param asking fermata.Turn? the turn of the question itself
+function M.for_question(root, new, done, asking)
   local session = current[root or '']
   for _, turn in ipairs(turns.running()) do
-    if turn.session == session and turn.id then
+    if turn ~= asking and turn.session == session then
       new = true
     end
   end
