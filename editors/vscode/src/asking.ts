@@ -103,7 +103,7 @@ export class Asking {
     void vscode.window.showInformationMessage(l10n.t("Kept: the next model input holds these {0} words.", r.kept.words));
   }
 
-  async retry(about?: vscode.CommentThread | CommandArgs): Promise<void> {
+  retry(about?: vscode.CommentThread | CommandArgs): void {
     const turn = this.turnOf(about) ?? this.turns.last();
     this.run(this.daemon.request("fermata/turn/retry", { clientId: randomUUID(), ...(turn && { turn: turn.turn }), ...this.model() }));
   }

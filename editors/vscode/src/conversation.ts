@@ -93,7 +93,7 @@ export class Conversation implements vscode.Disposable {
       // Threads are opened by what happens now, or were open before; not by all that a session holds from earlier.
       const before = this.remembered.get(root.turn);
       const wanted = live(t) ? !this.closed.has(root.turn) : before !== undefined;
-      if (root.anchor === undefined || !wanted || vscode.workspace.getConfiguration("fermata").get("inline", "comments") !== "comments") return;
+      if (root.anchor === undefined || !wanted || vscode.workspace.getConfiguration("fermata").get<string>("inline", "comments") !== "comments") return;
       const a = root.anchor;
       const range = before !== undefined ? new vscode.Range(...before.range) : new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
       const thread = this.controller.createCommentThread(vscode.Uri.parse(a.uri, true), range, []);

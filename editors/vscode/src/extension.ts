@@ -93,16 +93,15 @@ export function activate(context: vscode.ExtensionContext): void {
     "fermata.forkSession": (s) => view.fork(s),
     "fermata.deleteSession": (s) => view.delete(s),
   };
-  const guarded = <T>(all: Record<string, (about?: T) => unknown>): vscode.Disposable[] =>
-    Object.entries(all).map(([name, run]) =>
-      vscode.commands.registerCommand(name, async (about?: T) => {
-        try {
-          await run(about);
-        } catch (err) {
-          report(err);
-        }
-      }),
-    );
+  const guarded = Object.entries({ ...commands, ...viewCommands } as Record<string, (about?: unknown) => unknown>).map(([name, run]) =>
+    vscode.commands.registerCommand(name, async (about?: unknown) => {
+      try {
+        await run(about);
+      } catch (err) {
+        report(err);
+      }
+    }),
+  );
   const reply = (r: vscode.CommentReply): void => {
     try {
       asking.reply(r);
@@ -114,7 +113,7 @@ export function activate(context: vscode.ExtensionContext): void {
   context.subscriptions.push(
     log, permissions, daemon, sessions, conversation, transcripts, inputs, changes, models, status, view, stats,
     new TranscriptLenses(transcripts, turns), new InputLenses(inputs),
-    ...guarded(commands), ...guarded(viewCommands),
+    ...guarded,
     vscode.commands.registerCommand("fermata.reply", reply), vscode.commands.registerCommand("fermata.followUp", reply),
     ...participant(daemon, sessions, models),
     daemon.onEvent((e) => turns.event(e)),

@@ -23,7 +23,7 @@ export class Models implements vscode.Disposable {
 
   /** The model to name when a turn is started; "" is none. */
   get chosen(): string {
-    return this.memento.get(key, "") || vscode.workspace.getConfiguration("fermata").get("model", "");
+    return (this.memento.get<string>(key) ?? "") || vscode.workspace.getConfiguration("fermata").get<string>("model", "");
   }
 
   async select(): Promise<void> {

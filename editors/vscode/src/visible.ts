@@ -1,6 +1,6 @@
 // Text of a model in a message of the editor, so that all of it is seen and none of it does anything.
 
-const invisible = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu; // eslint-disable-line no-control-regex -- they are what is looked for
+const invisible = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu;
 
 /** Control and invisible characters as such, and no link: VS Code makes links of Markdown's in messages, also to commands. */
 export function visible(text: string): string {

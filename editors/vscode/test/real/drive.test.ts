@@ -53,6 +53,6 @@ scene("an answer is stopped inline, kept word for word, and redirected in the sa
   await w.shot("03-redirected");
   const sent = messages(await place.fermata(project, "input", "--raw"));
   assert.equal(sent[1]?.role, "assistant");
-  assert.equal(dimmed.join("\n").replace(/\s+/g, " ").trim(), sent[1]?.content.trim());
+  assert.equal(dimmed.join("\n").replace(/\s+/g, " ").trim(), sent[1].content.trim());
   assert.equal(place.bodies().at(-1), await place.fermata(project, "input", "--raw"));
 });

@@ -93,7 +93,7 @@ export class Place {
   /** Writes the user's settings; VS Code sees them at once. */
   settings(more: Record<string, unknown> = {}): void {
     this.write("vscode/User/settings.json", JSON.stringify({
-      "workbench.colorTheme": "Dark Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
+      "window.autoDetectColorScheme": true, "workbench.preferredDarkColorTheme": "Dark Modern", "workbench.preferredLightColorTheme": "Light Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
       "editor.minimap.enabled": false, "chat.commandCenter.enabled": false, "workbench.secondarySideBar.defaultVisibility": "hidden",
       "git.enabled": false, "comments.openView": "never", "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
       "workbench.enableExperiments": false, "window.commandCenter": false, ...more,
@@ -121,7 +121,7 @@ export class Place {
   /** Opens a window of VS Code on a folder, or on none. */
   async open(project?: Project): Promise<Window> {
     if (this.browser === undefined) throw new Error("there is no browser");
-    const page = await this.browser.newPage({ viewport: { width: 1280, height: 800 } });
+    const page = await this.browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
     page.setDefaultTimeout(60_000);
     const window = new Window(page, this, `${this.url}/?${project === undefined ? "ew=true" : `folder=${encodeURIComponent(project.root)}`}`);
     this.windows.push(window);

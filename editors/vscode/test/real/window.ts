@@ -118,11 +118,10 @@ export class Window {
   async shot(name: string): Promise<void> {
     fs.mkdirSync(this.place.shots, { recursive: true });
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-dark.png`) });
-    if (process.env["FERMATA_SHOTS_LIGHT"] === "no") return;
-    this.place.settings({ "workbench.colorTheme": "Light Modern" });
+    await this.page.emulateMedia({ colorScheme: "light" });
     await this.page.locator(".monaco-workbench.vs").waitFor();
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-light.png`) });
-    this.place.settings();
+    await this.page.emulateMedia({ colorScheme: "dark" });
     await this.page.locator(".monaco-workbench.vs-dark").waitFor();
   }
 
