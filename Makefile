@@ -85,6 +85,7 @@ test: bubblewrap ## Run all tests, with the race detector where there is a C com
 	  fi; \
 	  PATH="$$PATH:$(BUBBLEWRAP)" $(GO) test $$race $(ARGS) $(PKG))
 	@[ '$(PKG)' != ./... ] || $(MAKE) test-nvim
+	@[ '$(PKG)' != ./... ] || $(MAKE) test-vscode
 
 # The plugin runs in the real Neovims that it is for. They come from Debian's packages; CI must not lose them without a word.
 .PHONY: test-nvim
@@ -94,6 +95,12 @@ test-nvim: ## Test the Neovim plugin in two real Neovims, which are fetched into
 	    echo '   not tested: the Neovims come from Debian packages, and there is no apt-get here'; exit 0; \
 	  fi; \
 	  $(GO) test -tags nvim $(ARGS) ./cmd/internal/neovim)
+
+# What it needs is put below .cache/vscode by editors/vscode/test/setup.sh. Pictures of all that was seen are left in
+# .cache/vscode/shots. WHAT=unit leaves out real VS Code; WHAT='real -- --test-name-pattern=stop' narrows.
+.PHONY: test-vscode
+test-vscode: ## Test the VS Code extension: types, eslint, unit tests, package, and in real VS Code with a browser
+	$(call step,test-vscode,GO='$(GO)' sh editors/vscode/test/all.sh $(WHAT))
 
 # One header, then each package with its benchmarks: quiet about packages that have none, and still what benchstat reads.
 .PHONY: bench
@@ -111,7 +118,7 @@ bench: ## Run the benchmarks; BENCH=regexp PKG=./transcript narrows, BENCHTIME=5
 	  esac; done; exit $$status; }
 
 # In this order, cheap ones first.
-CHECKS := check-format check-vet check-fix check-staticcheck check-modules check-tidy check-lua
+CHECKS := check-format check-vet check-fix check-staticcheck check-modules check-tidy check-types check-lua
 CROSS  := $(PLATFORMS:%=check-%)
 
 .PHONY: check $(CHECKS) $(CROSS)
@@ -137,6 +144,9 @@ check-modules:
 
 check-tidy:
 	$(call step,tidy,$(GO) run ./cmd/internal/tidy)
+
+check-types:
+	$(call step,types of the protocol,$(GO) run ./cmd/internal/wirets -check editors/vscode/src/protocol.ts)
 
 check-lua:
 	$(call step,stylua and luacheck, \

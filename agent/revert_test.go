@@ -18,7 +18,8 @@ import (
 )
 
 // edited are the scripts of turns, each of which makes some calls in one answer and then says that it is done. A call is
-// "write PATH CONTENT", "edit PATH OLD NEW" or "run COMMAND"; "" is a turn without a call.
+// "write PATH CONTENT", "edit PATH OLD NEW", "run COMMAND", "move PATH PATH", "delete PATH" or "patch LINE|LINE|…"; "" is a turn
+// without a call.
 func edited(turns ...[]string) (scripts []func(*reply)) {
 	for n, calls := range turns {
 		if len(calls) > 0 {
@@ -33,6 +34,12 @@ func edited(turns ...[]string) (scripts []func(*reply)) {
 						name, args["path"], args["old"], args["new"] = "edit_file", f[1], f[2], f[3]
 					case "run":
 						args["command"] = strings.Join(f[1:], " ")
+					case "move":
+						name, args["from"], args["to"] = "move_path", f[1], f[2]
+					case "delete":
+						name, args["path"] = "delete_path", f[1]
+					case "patch":
+						name, args["patch"] = "apply_patch", strings.ReplaceAll(strings.TrimPrefix(c, "patch "), "|", "\n")
 					}
 					b, _ := json.Marshal(args)
 					r.call(fmt.Sprintf("call_%d_%d", n, i), name, string(b))
@@ -136,6 +143,35 @@ func TestARevertTakesBackWhatATurnDidAndNothingElse(t *testing.T) {
 		"changed and changed back is no change": {
 			[][]string{{"edit old.txt before after", "edit old.txt after before", "write new.txt x"}},
 			[]string{"turn", "revert 0 → new.txt", "is old.txt=before|"},
+		},
+		"moved": {
+			[][]string{{"move old.txt d/new.txt"}},
+			[]string{"turn", "is d/new.txt=before|", "revert 0 → d/new.txt, old.txt", "is old.txt=before|", "undo → d/new.txt, old.txt", "is d/new.txt=before|",
+				"revert 0 old.txt → old.txt", "is d/new.txt=before| old.txt=before|"},
+		},
+		"moved to other letters": {
+			[][]string{{"move old.txt OLD.txt"}},
+			[]string{"turn", "is OLD.txt=before|", "revert 0 → OLD.txt, old.txt", "is old.txt=before|", "undo → OLD.txt, old.txt", "is OLD.txt=before|",
+				"put OLD.txt mine", "revert 0 → OLD.txt (it was changed since), old.txt", "is OLD.txt=mine| old.txt=before|"},
+		},
+		"moved and then changed by the user": {
+			[][]string{{"move old.txt new.txt"}},
+			[]string{"turn", "put new.txt mine", "revert 0 → new.txt (it was changed since), old.txt", "is new.txt=mine| old.txt=before|"},
+		},
+		"deleted": {
+			[][]string{{"write a/x.txt one", "write a/b/y.txt two"}, {"delete a", "delete old.txt"}},
+			[]string{"turn", "turn", "is ", "revert 0 → a/b/y.txt, a/x.txt, old.txt", "is a/b/y.txt=two| a/x.txt=one| old.txt=before|",
+				"undo → a/b/y.txt, a/x.txt, old.txt", "is ", "put old.txt mine", "revert 2 → a/b/y.txt, a/x.txt, old.txt (it was changed since)"},
+		},
+		"patched": {
+			[][]string{{"write a.txt one", "patch --- a/old.txt|+++ b/old.txt|@@ -1 +1 @@|-before|+after|diff --git a/a.txt b/b.txt|rename from a.txt|rename to b.txt|--- a/a.txt|+++ b/b.txt|@@ -1 +1,2 @@| one|+two"},
+				{"patch --- a/b.txt|+++ /dev/null|@@ -1,2 +0,0 @@|-one|-two|--- /dev/null|+++ b/c.txt|@@ -0,0 +1 @@|+three"}},
+			[]string{"turn", "is b.txt=one|two| old.txt=after|", "turn", "is c.txt=three| old.txt=after|", "revert 0 → b.txt, c.txt", "is b.txt=one|two| old.txt=after|",
+				"revert 1 → b.txt, old.txt", "is old.txt=before|", "undo → b.txt, old.txt", "undo → b.txt, c.txt", "since 1 → a.txt (it is so already), b.txt (it is so already), c.txt, old.txt", "is old.txt=before|"},
+		},
+		"a patch that does not fit is none": {
+			[][]string{{"patch --- a/old.txt|+++ b/old.txt|@@ -1 +1 @@|-before|+after|--- a/x.txt|+++ b/x.txt|@@ -1 +1 @@|-one|+two"}},
+			[]string{"turn", "is old.txt=before|", "revert 0 → error no file was changed"},
 		},
 		"an undo can be undone": {
 			[][]string{{"edit old.txt before after"}},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"fermata/agent/permit"
 	"fermata/tools"
@@ -226,6 +227,7 @@ func TestAStopSettlesTheToolsOfACompleteAnswer(t *testing.T) {
 		r.call("c2", "run", `{"command":"touch second"}`)
 		r.done()
 	}, func(r *reply) { r.say("Good."); r.done() })
+	w.agent.o.Settle = time.Minute // a machine can be slow to end a process
 	turn, out := w.start(say("Do it."))
 	w.until(func(ev Event) bool { return ev.Output != nil && strings.Contains(ev.Output.Text, "ready") })
 	turn.Stop(ErrStopped)

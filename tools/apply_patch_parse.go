@@ -257,7 +257,7 @@ func (p *patchParser) gitFile() error {
 		p.files, p.at = append(p.files, f), before
 		return nil
 	case !f.rename: // else its names are those without a/ and b/
-		f.old, f.new = lines.old, lines.new
+		f.old, f.new, f.prefixed = lines.old, lines.new, lines.prefixed
 	}
 	return p.hunks(f)
 }

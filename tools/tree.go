@@ -53,7 +53,9 @@ func (t tree) all() []string {
 
 // read reads its files, none of which may have changed since the model read it.
 func (t tree) read(ctx context.Context, env Env, tool string) (files []workspace.File, bad Result, ok bool) {
-	total := 0
+	if err := t.bounded(env.Workspace); err != nil {
+		return nil, failf("%s: nothing was changed: %v", tool, err), false
+	}
 	for _, name := range t.names {
 		if ctx.Err() != nil {
 			return nil, Result{State: Stopped, Output: "stopped before anything was changed"}, false
@@ -61,10 +63,6 @@ func (t tree) read(ctx context.Context, env Env, tool string) (files []workspace
 		f, err := env.Workspace.ReadItself(name)
 		if err == nil && !f.Exists() {
 			err = fmt.Errorf("%s: %w", workspace.Show(name), workspace.ErrChanged)
-		}
-		if total += len(f.Content); err == nil && t.dirs != nil && total > treeBytes {
-			err = fmt.Errorf("%s: %w: its files have more than %d MiB; do it in parts, or with run, which cannot be undone",
-				workspace.Show(t.path), workspace.ErrTooLarge, treeBytes>>20)
 		}
 		if err != nil {
 			return nil, failf("%s: nothing was changed: %v", tool, err), false
@@ -75,4 +73,19 @@ func (t tree) read(ctx context.Context, env Env, tool string) (files []workspace
 		files = append(files, f)
 	}
 	return files, Result{}, true
+}
+
+// bounded checks what a folder's files have together.
+func (t tree) bounded(w *workspace.Workspace) error {
+	total := int64(0)
+	for _, name := range t.names {
+		if info, err := w.Info(name); err == nil { // else reading it says why
+			total += info.Size()
+		}
+	}
+	if t.dirs != nil && total > treeBytes {
+		return fmt.Errorf("%s: %w: its files have more than %d MiB; do it in parts, or with run, which cannot be undone",
+			workspace.Show(t.path), workspace.ErrTooLarge, treeBytes>>20)
+	}
+	return nil
 }

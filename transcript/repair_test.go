@@ -149,6 +149,19 @@ func TestRepairSettlesCallsByEvidence(t *testing.T) {
 	}
 }
 
+// guards C3, P2: of a call that has changed some of its files and not others, each file is told by evidence.
+func TestRepairTellsOfEachFileOfACall(t *testing.T) {
+	c := openCall{started: &ToolStarted{}, changes: []*FileChanged{
+		{Path: "a", Before: "1", After: "2"}, {Path: "b", Before: "1"}, {Path: "c", After: "2"}, {Path: "d", Before: "1", After: "2"}, {Path: "e", Before: "1", After: "2", Buffer: true},
+	}}
+	disk := map[string]string{"a": "2", "b": "1", "d": "3", "e": "1"}
+	state, said := c.settle(func(path string) (string, bool, error) { return disk[path], disk[path] != "", nil })
+	want := "Partly done: fermata ended while this call ran. As it was to be: a. Unchanged: b, c. Not known: d, e."
+	if state != ToolUnknown || said != want {
+		t.Errorf("%s: %s", state, said)
+	}
+}
+
 // guards S5
 func TestACutAnswerHoldsNoCall(t *testing.T) {
 	s := openStore(t, Options{})

@@ -3,8 +3,10 @@ package permit
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // secretFiles are the built-in patterns of files that hold keys. They are written in lower case.
@@ -42,17 +44,60 @@ func (p Policy) Secret(name string) (pattern string, ok bool) {
 			return s, true
 		}
 	}
-	for _, s := range publicFiles {
-		if matches(s, plain) {
-			return "", false
-		}
+	if _, ok := builtIn(public, plain); ok {
+		return "", false
 	}
-	for _, s := range secretFiles {
-		if matches(s, plain) {
-			return s, true
+	return builtIn(secrets, plain)
+}
+
+// filePattern is a built-in pattern, and what is quick to tell of the names that it matches. Nearly no name is one, and a search
+// asks about each file.
+type filePattern struct {
+	text  string
+	whole bool   // it is about the whole path, not the last part alone
+	part  string // of such a path
+	start string // of the last part alone
+	end   string
+}
+
+var secrets, public = readPatterns(secretFiles), readPatterns(publicFiles)
+
+func readPatterns(list []string) (out []filePattern) {
+	for _, s := range list {
+		f := filePattern{text: s, end: s[strings.LastIndexAny(s, "*}")+1:]}
+		if inner, ok := strings.CutPrefix(s, "**/"); ok { // which can stand for no folder at all
+			f.whole, f.part = true, inner[:strings.Index(inner, "/")]
+			f.end = inner[strings.LastIndexAny(inner, "*}")+1:]
+		} else {
+			f.start = s[:strings.IndexAny(s+"*", "*{")]
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// builtIn finds the pattern that a plain name matches.
+func builtIn(patterns []filePattern, plain string) (pattern string, ok bool) {
+	base := path.Base(plain)
+	for i := range patterns {
+		switch f := &patterns[i]; {
+		case !f.whole && (!strings.HasPrefix(base, f.start) || !strings.HasSuffix(base, f.end)):
+		case f.whole && (!strings.HasSuffix(plain, f.end) || !strings.Contains(plain, f.part)):
+		case matchesExactly(f.text, plain):
+			return f.text, true
 		}
 	}
 	return "", false
+}
+
+// shown is a name that a reason can hold: in one line, with nothing that a terminal acts on.
+func shown(name string) string {
+	for _, r := range name {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return strconv.Quote(name)
+		}
+	}
+	return name
 }
 
 // plainName is a path without what systems ignore in names, and without the endings of backups.
@@ -78,6 +123,9 @@ func plainName(name string) string {
 
 // plainPart is one part of a path in lower case, without what systems ignore in it.
 func plainPart(part string) string {
+	if isPlain(part) {
+		return part
+	}
 	part = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) { // HFS+ ignores such characters in names
 			return -1
@@ -86,6 +134,16 @@ func plainPart(part string) string {
 	}, part)
 	part, _, _ = strings.Cut(part, ":")  // NTFS: a stream of the file
 	return strings.TrimRight(part, " .") // Windows ignores these
+}
+
+// isPlain is quick to tell that most parts are as plainPart makes them.
+func isPlain(part string) bool {
+	for i := range len(part) {
+		if c := part[i]; c >= utf8.RuneSelf || c >= 'A' && c <= 'Z' || c == ':' {
+			return false
+		}
+	}
+	return !strings.HasSuffix(part, " ") && !strings.HasSuffix(part, ".")
 }
 
 // inGit reports whether a path is, or lies in, something that a file system may take for ".git".
@@ -103,13 +161,13 @@ func (p Policy) protected(c Call) string {
 	for _, name := range c.Paths {
 		switch {
 		case name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/"):
-			return name + " is outside the workspace"
+			return shown(name) + " is outside the workspace"
 		case p.ours(absolute(c.Root, name)):
-			return name + " is protected: it holds fermata's own data or configuration"
+			return shown(name) + " is protected: it holds fermata's own data or configuration"
 		case !c.ReadOnly && slices.ContainsFunc(p.Protected, func(folder string) bool { return within(absolute(c.Root, name), folder) }):
-			return name + " is protected: fermata's own data or configuration lies in it"
+			return shown(name) + " is protected: fermata's own data or configuration lies in it"
 		case !c.ReadOnly && inGit(name):
-			return name + " is protected: it belongs to git; use git commands instead"
+			return shown(name) + " is protected: it belongs to git; use git commands instead"
 		}
 	}
 	return ""
@@ -142,7 +200,7 @@ func (p Policy) guarded(c Call, words command) string {
 	secrets := p.Mode != ModeTrust || !p.TrustSecrets
 	for _, name := range c.Paths {
 		if pattern, ok := p.Secret(name); ok && secrets {
-			return "secret file: " + name + " may hold keys (" + pattern + ")"
+			return "secret file: " + shown(name) + " may hold keys (" + pattern + ")"
 		}
 	}
 	for _, name := range slices.Concat(words.names, c.Leads) {
@@ -150,11 +208,11 @@ func (p Policy) guarded(c Call, words command) string {
 		pattern, secret := p.Secret(name)
 		switch {
 		case secret && secrets:
-			return "secret file: the command names " + name + ", which may hold keys (" + pattern + ")"
+			return "secret file: the command names " + shown(name) + ", which may hold keys (" + pattern + ")"
 		case inGit(name):
-			return "the command names " + name + ", which belongs to git"
+			return "the command names " + shown(name) + ", which belongs to git"
 		case p.ours(absolute(c.Root, name)):
-			return "the command names " + name + ", which holds fermata's own data or configuration"
+			return "the command names " + shown(name) + ", which holds fermata's own data or configuration"
 		}
 	}
 	return ""

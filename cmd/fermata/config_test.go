@@ -80,7 +80,7 @@ func TestAWrongConfigIsNamedWithItsLine(t *testing.T) {
 		{"key in an MCP variable", "[[mcp]]\nname = \"a\"\ncommand = [\"x\"]\nenv = { A_TOKEN = \"x\" }\n", `4: A_TOKEN: a key does not belong in a file; name the variable that holds it: A_TOKEN = "${A_TOKEN}"`},
 		{"MCP header of the protocol", "[[mcp]]\nname = \"a\"\nurl = \"https://h\"\nheaders = { mcp-session-id = \"x\" }\n", `4: the header "mcp-session-id" is fermata's own`},
 		{"MCP timeout", "[[mcp]]\nname = \"a\"\ncommand = [\"x\"]\nstart_timeout = \"5\"\n", `4: start_timeout is "5", which is no duration; write it like "30s" or "5m"`},
-		{"tool of an unknown MCP server", "[permissions]\nallow = [\"a__x\", \"b__x\"]\n[[mcp]]\nname = \"a\"\ncommand = [\"x\"]\n", `2: allow names "b__x", but there is no such tool`},
+		{"tool of an unknown MCP server", "[permissions]\nallow = [\"a__x\", \"b__x\"]\n[[mcp]]\nname = \"a\"\ncommand = [\"x\"]\n", `2: allow names "b__x", but there is no such tool (did you mean "a__x"?)`},
 		{"inline table", "providers = { x = { kind = \"olama\" } }\n", `1: kind is "olama", which is not one of deepseek, llamacpp, ollama, openai, openai-compatible, openrouter, rehearsal, vllm (did you mean "ollama"?)`},
 		{"provider name with a slash", "[providers.\"a/b\"]\nkind = \"ollama\"\n", `1: a provider cannot be called "a/b": models are written provider/model`},
 		{"all of it at once, by line", "model = \"x/y\"\ndurability = \"no\"\n[limits]\nsteps = 3\n",

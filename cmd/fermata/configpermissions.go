@@ -80,9 +80,7 @@ func (v *validator) permissions(c permissionsConfig, toolNames []string) {
 	} else {
 		v.oneOf(c.Mode, modeNames(), "permissions", "mode")
 	}
-	known := func(tool string) bool { // what a server offers is only known once it runs
-		return slices.Contains(toolNames, tool) || strings.Contains(tool, "__")
-	}
+	known := func(tool string) bool { return slices.Contains(toolNames, tool) }
 	for _, tool := range c.Allow {
 		if !known(tool) {
 			v.at([]string{"permissions", "allow"}, "allow names %q, but there is no such tool%s", tool, didYouMean(tool, toolNames))

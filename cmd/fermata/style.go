@@ -56,10 +56,11 @@ func (s style) between() string  { return s.pick(" · ", ", ") }
 func (s style) bar() string      { return s.pick("│ ", "| ") }
 
 // printable takes the control characters out of what a model, a tool or a provider said, all but line breaks and tabs:
-// shown on a terminal they would act on it. What is recorded keeps them.
+// shown on a terminal they would act on it. So would the characters that turn the direction of others around, behind which text
+// can hide. What is recorded keeps them.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) || r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069 {
 			return -1
 		}
 		return r

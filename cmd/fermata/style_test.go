@@ -8,11 +8,12 @@ import (
 
 func TestPrintableTextActsOnNoTerminal(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\tb\nc":                   "a\tb\nc",
-		"\x1b[31mred\x1b[0m":        "[31mred[0m",
-		"\x1b]52;c;aGk=\x07":        "]52;c;aGk=",
-		"one\rtwo\x08\x7f":          "onetwo",
-		"c1 \u009b2J, nul \x00, ü日": "c1 2J, nul , ü日",
+		"a\tb\nc":                            "a\tb\nc",
+		"\x1b[31mred\x1b[0m":                 "[31mred[0m",
+		"\x1b]52;c;aGk=\x07":                 "]52;c;aGk=",
+		"one\rtwo\x08\x7f":                   "onetwo",
+		"a\u202egnp.exe\u202c \u2066\u2069b": "agnp.exe b",
+		"c1 \u009b2J, nul \x00, ü日":          "c1 2J, nul , ü日",
 	} {
 		if got := printable(text); got != want {
 			t.Errorf("printable(%q) = %q, want %q", text, got, want)

@@ -60,11 +60,13 @@ func (s *server) dial(ctx context.Context) (*conn, error) {
 	c := &conn{begun: time.Now(), wire: w, gone: make(chan struct{}), progress: map[string]func(string){}}
 	c.calls, c.cancel = context.WithCancel(context.Background())
 	client := sdk.NewClient(&sdk.Implementation{Name: "fermata", Version: s.o.Version}, &sdk.ClientOptions{
+		//lint:ignore SA1019 a later protocol does without roots; the servers of this one learn of the workspace by them
 		Capabilities:                &sdk.ClientCapabilities{RootsV2: &sdk.RootCapabilities{}},
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.changed.Store(true) },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.progressed(r.Params) },
 	})
 	if s.root != "" {
+		//lint:ignore SA1019 as above
 		client.AddRoots(&sdk.Root{URI: fileURI(s.root), Name: filepath.Base(s.root)})
 	}
 	c.session, err = client.Connect(ctx, w, &sdk.ClientSessionOptions{ProtocolVersion: protocolVersion})

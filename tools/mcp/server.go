@@ -80,7 +80,7 @@ func (s *server) offer(ctx context.Context) (o offer) {
 	s.mu.Unlock()
 	switch {
 	case !known:
-		conn, o.err = s.ensure(ctx)
+		_, o.err = s.ensure(ctx)
 	case conn != nil && conn.changed.CompareAndSwap(true, false):
 		o.err = s.list(ctx, conn)
 	}

@@ -202,7 +202,7 @@ say ok
 		u.See("Fermata asks to run this", "echo started; exec sleep 60")
 		u.picture("6-permission")
 		u.answer("y")
-		u.See("■ Stop…run echo started")
+		u.See("■ Stop <C-c> · 1 word · run echo started")
 		u.Type("<C-c>")
 		u.See("Stopped here…read_file main.go: done; run echo started; exec sleep 60: stopped")
 		u.picture("7-fates")

@@ -34,6 +34,8 @@ export class Conversation implements vscode.Disposable {
     private readonly turns: Turns,
     private readonly memento: vscode.Memento,
   ) {
+    const lane = l10n.t("What should it do instead?");
+    this.controller.options = { prompt: lane, placeHolder: lane }; // a thread takes them when it is made
     this.remembered = new Map(Object.entries(memento.get<Record<string, Remembered>>("threads", {})));
     this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.onDidChangeTextDocument((e) => this.edited(e))];
   }
@@ -148,10 +150,6 @@ export class Conversation implements vscode.Disposable {
     const chain = this.turns.chain(s.root);
     const newest = chain.at(-1) ?? s.root;
     const now = contextOf(newest);
-    if (s.thread.contextValue !== now && !live(newest)) {
-      const lane = now === "completed" ? l10n.t("Ask on…") : l10n.t("What should it do instead?");
-      this.controller.options = { prompt: lane, placeHolder: lane };
-    }
     s.thread.comments = chain.flatMap((t) =>
       comments(t, (m, ...a) => l10n.t(m, ...a)).map((said): vscode.Comment => {
         const body = new vscode.MarkdownString(said.markdown);

@@ -10,7 +10,7 @@ import type { Sessions } from "./sessions";
 // @fermata in VS Code's own chat, where there is one. Its stop is a stop: what was said is kept.
 
 /** The participant, or nothing where this VS Code has no chat. */
-export function participant(daemon: Daemon, sessions: Sessions, models: Models): vscode.Disposable[] {
+export function participant(daemon: Daemon, sessions: Sessions, models: Models): { dispose(): unknown }[] {
   // Editors that are built from VS Code's source can lack it, whatever its types say.
   const chat = (vscode as { chat?: typeof vscode.chat }).chat;
   if (typeof chat?.createChatParticipant !== "function") return [];

@@ -980,6 +980,13 @@ export interface FileChanged {
   buffer?: boolean;
   /** [ByCommand]; "" is a tool that told what it would do */
   by?: string;
+  /** the path that it is moved from; another FileChanged tells that it goes there */
+  from?: string;
+  /**
+   * Mode is, of a file that is created, deleted or moved, what stat calls its mode, in octal: "100755"; of a link, "120000", the
+   * content is where it leads to. "" is a file of no special mode.
+   */
+  mode?: string;
 }
 
 /**
@@ -1469,6 +1476,8 @@ export interface LogRevertedFile {
   after?: string;
   /** in an editor's open document, not on disk */
   buffer?: boolean;
+  /** as in FileChanged */
+  mode?: string;
 }
 
 /** RevertFate is what became of one file. Why says of every state but RevertDone what happened, for people. */

@@ -265,8 +265,8 @@ turns.on('changed', function(turn)
   if not inline then
     return
   end
-  if turn.state == 'stopping' then
-    draw(inline) -- acknowledged at once
+  if turn.state == 'stopping' or not turns.runs(turn) then
+    draw(inline) -- acknowledged at once, and at one with the lane
   else
     touch(inline)
   end

@@ -80,22 +80,57 @@ export class Window {
     return this.thread().locator(".review-comment").last();
   }
 
+  /** Waits until the last answer holds some text. */
+  async answer(text: string | RegExp): Promise<void> {
+    await this.thread().locator(".review-comment", { hasText: text }).last().waitFor();
+  }
+
+  /** Waits until the last comment has a label. */
+  async label(text: string | RegExp): Promise<void> {
+    await this.thread().locator(".review-comment .isPending, .review-comment .comment-title, .review-comment", { hasText: text }).last().waitFor();
+  }
+
+  /** Waits until nothing runs. */
+  async idle(): Promise<void> {
+    await this.page.locator('.statusbar-item[id*="fermata"]', { hasText: "fermata" }).waitFor();
+  }
+
+  /** The dimmed words of the last comment. */
+  async dimmed(): Promise<string> {
+    const texts = await this.lastComment().locator("span[style*=disabledForeground]").allInnerTexts();
+    return texts.join(" ").replace(/\s+/g, " ").trim();
+  }
+
   /** Writes into the reply box and sends it. */
   async reply(words: string): Promise<void> {
-    await this.openLane();
+    const closed = this.thread().locator(".review-thread-reply-button");
+    const editor = this.thread().locator(".comment-form .monaco-editor").last();
+    if (await closed.isVisible()) await closed.click();
+    await editor.click();
     await this.page.keyboard.type(words);
     await this.thread().locator(".form-actions .monaco-button:not(.disabled)").first().click();
   }
 
-  async openLane(): Promise<void> {
-    const closed = this.thread().locator(".review-thread-reply-button");
-    if (await closed.isVisible()) await closed.click();
-    await this.thread().locator(".comment-form .monaco-editor.focused").waitFor();
+  /** Chooses from a list that has just opened; with many it ticks it and confirms. */
+  async quickPick(text: string, many = false): Promise<void> {
+    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first();
+    await row.waitFor();
+    if (!many) {
+      await row.click();
+      return;
+    }
+    await row.locator(".quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]").first().click();
+    await this.page.locator(".quick-input-widget .quick-input-action .monaco-button").first().click();
   }
 
   /** A notification that holds some text. */
   notification(text: string | RegExp): Locator {
     return this.page.locator(".notification-toast", { hasText: text }).first();
+  }
+
+  /** The question about a call. */
+  permission(text: string | RegExp): Locator {
+    return this.notification(text);
   }
 
   /** The text of the editor that is active, as far as it is on the screen. */

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import * as fs from "node:fs";
+import { main, messages, place, scene } from "./scene";
+
+scene("what a turn changed is shown side by side, reverted, and put back", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 6);
+  await w.ask("Greet in German.");
+  await w.permission(/edit_file/).waitFor();
+  await w.shot("20-permission");
+  await w.permission(/edit_file/).getByText("Show Diff").click();
+  await w.page.locator(".tab", { hasText: ".diff" }).waitFor();
+  await w.shot("21-permission-diff");
+  await w.permission(/edit_file/).getByText("Allow Once").click();
+  await w.permission(/write_file/).getByText("Allow Once").click();
+  await w.file("main.go", 6);
+  await w.answer("Done: it says hallo now.");
+  await w.idle();
+  const changed = main.replace("hello", "hallo");
+  await w.until("the edit in the open document", async () => (await w.page.locator(".view-line", { hasText: "hallo" }).count()) > 0);
+  await w.shot("22-changed");
+
+  await w.command("Fermata: Show Changes");
+  await w.page.locator(".monaco-component.multiDiffEditor, .multiDiffEntry").first().waitFor();
+  await w.page.locator(".multiDiffEntry", { hasText: "note.txt" }).first().waitFor();
+  await w.shot("23-changes");
+
+  await w.command("Fermata: Revert Turn");
+  await w.notification(/2 files reverted/).waitFor();
+  await w.until("the note to be gone", () => !fs.existsSync(project.file("note.txt")));
+  await w.shot("24-reverted");
+  await w.notification(/2 files reverted/).getByText("Undo").click();
+  await w.notification(/2 files put back/).waitFor();
+  assert.equal(project.read("note.txt"), "Es wird gegrüßt.\n");
+  await w.file("main.go", 6);
+  await w.until("the edit to be back", async () => (await w.page.locator(".view-line", { hasText: "hallo" }).count()) > 0);
+  await w.command("Fermata: Revert Files of Turn");
+  await w.quickPick("note.txt", true);
+  await w.notification(/1 file reverted/).waitFor();
+  assert.equal(fs.existsSync(project.file("note.txt")), false);
+  await w.command("File: Save");
+  await w.until("main.go as the turn left it", () => project.read("main.go") === changed);
+});
+
+scene("an edit of an open unsaved document is one undo stop, and saves nothing", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 1);
+  await w.page.keyboard.type("// mine\n");
+  await w.ask("Change the open file.");
+  await w.permission(/edit_file/).getByText("Allow Once").click();
+  await w.answer("Changed.");
+  await w.until("the edit", async () => (await w.editorText()).includes('"dear reader"'));
+  assert.equal(project.read("main.go"), main, "nothing was saved");
+  await w.page.locator(".editor-instance .view-line").last().click();
+  await w.page.keyboard.press("Control+z");
+  await w.until("one undo to take it back", async () => (await w.editorText()).includes('"hello"'));
+  assert.match(await w.editorText(), /mine/);
+});
+
+scene("a denied call is not run, and the model is told why", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 1);
+  await w.ask("Run the tests.");
+  await w.permission(/echo ran >> ran\.txt/).getByText("Deny…").click();
+  await w.quickInput("not on this machine");
+  await w.answer("I was not allowed to.");
+  await w.thread().getByText("not allowed", { exact: false }).first().waitFor();
+  assert.equal(fs.existsSync(project.file("ran.txt")), false);
+  const sent = messages(await place().fermata(project, "input", "--raw"));
+  assert.match(sent.find((m) => m.role === "tool")?.content ?? "", /not on this machine/);
+});
+
+// guards S7: a call that waits for permission has a receipt when the turn is stopped
+scene("a stop answers the question, and its notification goes", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 1);
+  await w.ask("Wait for me.");
+  await w.permission(/echo waited/).waitFor();
+  await w.page.keyboard.press("Control+Escape");
+  await w.permission(/echo waited/).waitFor({ state: "detached" });
+  await w.thread().getByText("not run", { exact: false }).first().waitFor();
+  const settled = (await place().log(project)).find((e) => e.kind === "tool.settled")?.entry;
+  assert.deepEqual([settled?.["state"], settled?.["cause"]], ["not_started", "stopped_by_user"]);
+});

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { place, read, scene } from "./scene";
+
+// guards M7, P3
+scene("the transcript and the model input are opened from the palette", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 5);
+  await w.ask("Explain this program.");
+  await w.answer(/one function, main/);
+  await w.page.keyboard.press("Control+Escape");
+  await w.label("Stopped here");
+  await w.reply("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.idle();
+
+  await w.command("Fermata: Open Transcript");
+  await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
+  await w.until("the transcript", async () => (await w.editorText()).includes("It greets the world."));
+  await w.page.locator(".codelens-decoration", { hasText: "Model Input" }).first().waitFor();
+  await w.shot("10-transcript");
+
+  await w.command("Fermata: Show Model Input");
+  await w.page.locator(".tab.active", { hasText: "Model input.jsonc" }).waitFor();
+  await w.until("the verified line", async () => (await w.editorText()).includes("✓ as sent: sha256"));
+  await w.page.locator(".codelens-decoration", { hasText: "Compare with Previous Request" }).first().waitFor();
+  await w.shot("11-model-input");
+
+  await w.page.locator(".codelens-decoration a", { hasText: "Exact Bytes" }).first().click();
+  await w.page.locator(".tab.active", { hasText: "Exact bytes.json" }).waitFor();
+  const raw = await place().fermata(project, "input", "--raw");
+  await w.until("the exact bytes", async () => read(await w.editorText()).startsWith(read(raw).slice(0, 60)));
+
+  // The outline names the parts.
+  await w.command("Fermata: Show Model Input");
+  await w.page.keyboard.press("Control+Shift+o");
+  await w.page.locator(".quick-input-widget .monaco-list-row", { hasText: "assistant" }).first().waitFor();
+  await w.shot("12-outline");
+  await w.page.keyboard.press("Escape");
+
+  await w.command("Fermata: Compare with Previous Request");
+  await w.page.locator(".monaco-diff-editor").first().waitFor();
+  await w.page.locator(".line-insert, .insert-sign").first().waitFor();
+  await w.shot("13-compare");
+});
+
+scene("sessions are listed, found, renamed, forked and deleted", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 1);
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.idle();
+  await w.command("Fermata: Show Sessions");
+  const row = (text: string) => w.page.locator(".pane-body .monaco-list-row", { hasText: text }).first();
+  await row("Only one sentence.").waitFor();
+  await w.command("Fermata: Rename Session");
+  await w.quickPick("Only one sentence.");
+  await w.quickInput("The greeting");
+  await row("The greeting").waitFor();
+  await w.command("Fermata: Fork Session");
+  await w.quickPick("The greeting");
+  await w.until("the fork in the view", async () => (await w.page.locator(".pane-body .monaco-list-row", { hasText: "The greeting" }).count()) === 2);
+  await w.shot("14-sessions");
+  await w.command("Fermata: Search Sessions");
+  await w.quickInput("nothing has these words");
+  await w.page.getByText(/Found by “nothing has these words”: 0/).waitFor();
+  await w.command("Fermata: Search Sessions");
+  await w.quickInput("");
+  await row("The greeting").waitFor();
+  await w.command("Fermata: Delete Session");
+  await w.quickPick("The greeting");
+  await w.page.locator(".monaco-dialog-box").getByText("Delete for Good").click();
+  await w.until("one session left", async () => (await w.page.locator(".pane-body .monaco-list-row", { hasText: "The greeting" }).count()) === 1);
+  assert.equal((await place().fermata(project, "sessions")).match(/The greeting/g)?.length, 1);
+});
+
+// guards X1
+scene("the stats are a page without a script", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 1);
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.command("Fermata: Show Stats");
+  const page = w.page.frameLocator("iframe.webview").frameLocator("iframe");
+  await page.getByText("What stopping comes to").waitFor();
+  assert.match(await page.locator("body").innerText(), /too few to tell: 0 of at least 20/);
+  await page.locator("summary").first().click();
+  await w.shot("15-stats");
+});
