@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -104,10 +105,7 @@ func (b *bench) recordedRight(t *testing.T, before map[string]string, done bool)
 		}
 		return
 	}
-	is := map[string]string{}
-	for name, text := range before {
-		is[name] = text
-	}
+	is := maps.Clone(before)
 	for _, c := range b.changes {
 		from := c.Path
 		if c.From != "" {

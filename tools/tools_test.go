@@ -49,6 +49,17 @@ func newBench(t *testing.T, archive string, ed editor) *bench {
 	return b
 }
 
+// openBench is a bench in a folder that is there.
+func openBench(t *testing.T, dir string) *bench {
+	t.Helper()
+	w, err := workspace.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	return &bench{dir: dir, w: w}
+}
+
 func (b *bench) put(t *testing.T, name, content string) {
 	t.Helper()
 	name = filepath.Join(b.dir, filepath.FromSlash(name))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"fermata/agent"
@@ -93,7 +94,8 @@ func asked(q agent.Question) string {
 	}
 	text := permit.Visible(c.Summary)
 	for _, path := range c.Paths {
-		if !strings.Contains(c.Summary, path) { // a link leads there
+		inFolder := slices.ContainsFunc(c.Paths, func(folder string) bool { return strings.HasPrefix(path, folder+"/") })
+		if !inFolder && !strings.Contains(c.Summary, path) { // a link leads there
 			text += "\nwhich is " + permit.Visible(path)
 		}
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -48,9 +50,10 @@ func TestNobodysChangeIsBuriedAndEachIsToldOnce(t *testing.T) {
 	}
 }
 
-// document is f.txt as an editor has it.
+// document is a file as an editor has it.
 type document struct {
-	e *editor
+	e    *editor
+	name string // "": f.txt
 
 	mu      sync.Mutex
 	text    string
@@ -59,7 +62,8 @@ type document struct {
 }
 
 func (d *document) uri() string {
-	return "file://" + filepath.ToSlash(filepath.Join(d.e.root, "f.txt"))
+	name := cmp.Or(d.name, "f.txt")
+	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(d.e.root, name))}).String()
 }
 
 // set has the user open or edit it.

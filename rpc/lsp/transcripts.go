@@ -38,7 +38,8 @@ func (s *server) transcriptRender(ctx context.Context, p wire.TranscriptRenderPa
 	return r, nil
 }
 
-// render is a session as markdown or as one entry of JSON a line, without what is shown up to the entry since; turns are the
+// render is a session as markdown or as one entry of JSON a line, without what is shown up to the entry since, which
+// counts from the end if it is negative; turns are the
 // turns in which the entries were written, those behind a turn's end being its too.
 func (s *server) render(ctx context.Context, id transcript.SessionID, format string, since int64) (
 	text []byte, lines []transcript.LineRef, turns map[int64]transcript.TurnID, err error,
@@ -50,6 +51,9 @@ func (s *server) render(ctx context.Context, id transcript.SessionID, format str
 	entries, err := store.Entries(ctx, id, 0, 0)
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if since < 0 {
+		since = max(0, int64(len(entries))+since)
 	}
 	turns = make(map[int64]transcript.TurnID, len(entries))
 	var turn transcript.TurnID

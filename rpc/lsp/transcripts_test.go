@@ -22,6 +22,12 @@ func TestARenderingSinceAnEntryIsTheRestOfTheWhole(t *testing.T) {
 	}
 	var all rendering
 	e.call("fermata/transcript/render", obj{"session": session}, &all)
+	var whole, end rendering
+	e.call("fermata/transcript/render", obj{"session": session, "since": -1000}, &whole)
+	e.call("fermata/transcript/render", obj{"session": session, "since": -4}, &end)
+	if whole.Text != all.Text || end.Text != all.Text[strings.Index(all.Text, "Second answer."):] {
+		t.Errorf("the newest entries are\n%s\nand all of them\n%s", end.Text, whole.Text)
+	}
 	for i, ref := range all.Lines {
 		var seen []string
 		for _, r := range all.Lines[:i+1] {

@@ -8,7 +8,8 @@ type TranscriptRenderParams struct {
 	Session transcript.SessionID `json:"session,omitzero"`
 	// Format is "markdown" (also when absent) or "json": one entry a line.
 	Format string `json:"format,omitzero"`
-	// Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them.
+	// Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them. A
+	// negative one counts from the end: -300 is the newest 300 entries, for a first page at once.
 	Since int64 `json:"since,omitzero"`
 }
 

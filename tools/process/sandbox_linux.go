@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -101,7 +102,7 @@ func (s *Sandbox) arguments(root string) ([]string, error) {
 	for _, dir := range kept {
 		args = append(args, "--ro-bind-try", dir, dir)
 	}
-	hidden, empty := s.hidden(), "/dev/null"
+	hidden, empty := s.hidden(root), "/dev/null"
 	if s.Caches != "" {
 		empty = filepath.Join(s.Caches, "empty") // what reads a file with keys finds nothing; a device it could not open
 		if err := makeEmpty(empty); err != nil {
@@ -141,8 +142,12 @@ func (s *Sandbox) arguments(root string) ([]string, error) {
 	return append(args, "--chdir", root), nil
 }
 
-// hidden are the paths to hide that exist, links resolved.
-func (s *Sandbox) hidden() []string {
+// private are folders that the sandbox has of its own.
+var private = []string{"/tmp", "/var/tmp", "/run"}
+
+// hidden are the paths to hide that exist, links resolved, but for those that are not there anyway: in a folder that is hidden or
+// private, unless the root shows them again.
+func (s *Sandbox) hidden(root string) []string {
 	all := append([]string(nil), s.Hide...)
 	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
 		for _, k := range keys {
@@ -155,7 +160,13 @@ func (s *Sandbox) hidden() []string {
 			found = append(found, real)
 		}
 	}
-	return found
+	slices.Sort(found)
+	found = slices.Compact(found)
+	return slices.DeleteFunc(slices.Clone(found), func(path string) bool {
+		return slices.ContainsFunc(slices.Concat(found, private), func(around string) bool {
+			return path != around && within(around, path) && !(within(around, root) && within(root, path))
+		})
+	})
 }
 
 // hide lays an empty folder or the empty file over one.

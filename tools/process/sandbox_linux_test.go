@@ -59,7 +59,7 @@ func newBox(t *testing.T) *box {
 			t.Fatal(err)
 		}
 	}
-	b.sandbox = &Sandbox{Required: true, Hide: []string{filepath.Join(b.home, "own"), filepath.Join(b.root, "inner"), "/nowhere"}, Caches: filepath.Join(b.home, "cache")}
+	b.sandbox = &Sandbox{Required: true, Hide: []string{filepath.Join(b.home, "own"), filepath.Join(b.home, "own", "key"), filepath.Join(b.root, "inner"), "/nowhere"}, Caches: filepath.Join(b.home, "cache")}
 	return b
 }
 
@@ -255,5 +255,39 @@ func TestWhatCannotBeConfinedIsRefused(t *testing.T) {
 	}
 	if box, err := (*Sandbox)(nil).For("/"); box != nil || err != nil || (*Sandbox)(nil).Says("/") != "" {
 		t.Error("no sandbox is one")
+	}
+}
+
+func TestWhatIsHiddenAroundAndWithinTheWorkspace(t *testing.T) {
+	for _, path := range bubblewraps(t) {
+		t.Setenv("PATH", filepath.Dir(path)+":"+os.Getenv("PATH"))
+		b := newBox(t)
+		for name, tt := range map[string]struct {
+			hide, root, command, says string
+		}{
+			"a folder around it":                    {"", "project", "ls -A ..; cat f", "project\nx"},
+			"and one within that folder":            {",own", "project", "ls -A ..; cat f", "project\nx"},
+			"and one within it":                     {",project/inner", "project", "ls -A .. inner", "..:\nproject\n\ninner:"},
+			"the home folder is the workspace":      {"own", ".", "ls -A .ssh own; cat .netrc .profile", ".ssh:\n\nown:\nmine"},
+			"a folder of keys is the workspace":     {"nothing", ".ssh", "cat id_ed25519; ls -A ..  >/dev/null", "hush"},
+			"a file of the folder that is hidden":   {"own,own/key", "project", "ls -A ../own", ""},
+			"a file below the private /tmp":         {b.outside, "project", "test -e " + b.outside + " || echo none", "none"},
+			"a file in it, where it is a workspace": {"project/inner/key", "project", "cat inner/key", ""},
+		} {
+			t.Run(name, func(t *testing.T) {
+				var all []string
+				for h := range strings.SplitSeq(tt.hide, ",") {
+					if !filepath.IsAbs(h) {
+						h = filepath.Join(b.home, h)
+					}
+					all = append(all, h)
+				}
+				b := *b
+				b.root, b.sandbox = filepath.Join(b.home, tt.root), &Sandbox{Required: true, Hide: all, Caches: t.TempDir()}
+				if end, said := b.run(t, t.Context(), tt.command); said != tt.says {
+					t.Errorf("%+v: %s", end, said)
+				}
+			})
+		}
 	}
 }

@@ -95,7 +95,7 @@ func TestOthersAreToldOfTurns(t *testing.T) {
 			vim.o.statusline = '[%{v:lua.require("fermata").status()}]'`)
 		u.Type(":Fermata ask Q<CR>")
 		u.See("[■ 1 word]")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here", "[]")
 		want := "FermataTurnStarted running true, FermataTurnStopped stopping true, FermataTurnEnded stopped true"
 		if got := u.Text("return table.concat(_G.seen, ', ')"); got != want {

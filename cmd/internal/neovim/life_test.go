@@ -206,7 +206,7 @@ func TestANarrowScreenShowsWhatMatters(t *testing.T) {
 		u.Resize(32, 16)
 		u.Type(":Fermata ask Q<CR>")
 		u.See("■ Stop <C-c> · 10 words", "nine ten")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("What should it do instead?")
 		u.picture("15-narrow")
 		u.Type("<Esc>")

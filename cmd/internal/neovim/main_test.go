@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 			return 1, fmt.Errorf("fetch Neovim: %w", err)
 		}
 		neovims = map[string]string{}
-		for _, program := range strings.Fields(string(out)) {
+		for program := range strings.FieldsSeq(string(out)) {
 			version, err := exec.Command(program, "--version").Output()
 			if err != nil {
 				return 1, fmt.Errorf("%s: %w", program, err)

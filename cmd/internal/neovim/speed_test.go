@@ -52,7 +52,7 @@ func TestAStopIsAcknowledgedAtOnce(t *testing.T) {
 				stop(...)
 				_G.took = (vim.uv.hrtime() - began) / 1e6
 			end`)
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here", "What should it do instead?")
 		var took float64
 		u.Lua(&took, "return _G.took")

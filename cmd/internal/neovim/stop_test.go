@@ -13,6 +13,15 @@ func (u *user) last() string {
 	return string(requests[len(requests)-1].Body)
 }
 
+// stop presses the stop key. Neovim takes a Ctrl-C for an interrupt until it has waited for a key in normal mode.
+func (u *user) stop() {
+	u.t.Helper()
+	for range 2 {
+		u.Until("normal mode", "return vim.api.nvim_get_mode().mode == 'n'")
+	}
+	u.Type("<C-c>")
+}
+
 // guards P1, S3, S4, S11, D1, D3
 func TestAnAnswerStreamsAtTheLineAndIsStoppedThereAndRedirected(t *testing.T) {
 	inBoth(t, "reply Explain\nsay \"one two three \"\nhang\nreply\nsay Revised.\n", func(t *testing.T, u *user) {
@@ -22,7 +31,7 @@ func TestAnAnswerStreamsAtTheLineAndIsStoppedThereAndRedirected(t *testing.T) {
 			t.Errorf("the answer is shown as %q, want as a comment", dim)
 		}
 		u.picture("1-streaming")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here · 3 words kept…one two three", "What should it do instead?")
 		u.picture("2-lane")
 		u.Type("Shorter<CR>")
@@ -67,7 +76,7 @@ func TestAStopBeforeAnythingWasSaidOffersThePromptBack(t *testing.T) {
 		if _, err := u.model.Await(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped before anything was said", "First try")
 		u.picture("4-silent")
 		u.Type(", again<CR>")
@@ -101,12 +110,12 @@ func TestARedirectIsStoppedAndRedirectedInTurn(t *testing.T) {
 	inBoth(t, "reply First\nsay \"aaa \"\nhang\nreply Second\nsay \"bbb \"\nhang\nreply Third\nsay ccc\n", func(t *testing.T, u *user) {
 		u.Type("3G:Fermata ask First<CR>")
 		u.See("aaa")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("What should it do instead?")
 		u.Type("Second<CR>")
 		u.See("■ Stop…bbb")
 		u.SeeNot("aaa")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here · 1 word kept", "What should it do instead?")
 		u.Type("Third<CR>")
 		u.See("Answered…ccc")
@@ -144,7 +153,7 @@ func TestEscapeLeavesEverythingAsItWas(t *testing.T) {
 	inBoth(t, "reply First\nsay \"aaa \"\nhang\nreply Second\nsay bbb\n", func(t *testing.T, u *user) {
 		u.Type(":Fermata ask First<CR>")
 		u.See("aaa")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("What should it do instead?")
 		u.Type("half a thought<Esc>") // from insert mode, then from normal mode
 		u.Until("normal mode", "return vim.api.nvim_get_mode().mode == 'n'")
@@ -177,8 +186,7 @@ func TestTheAnswerFollowsItsLine(t *testing.T) {
 		if stop, _ := u.Find("■ Stop"); stop != row+1 {
 			t.Errorf("the line is in row %d, the control in row %d", row, stop)
 		}
-		u.Until("normal mode", "return vim.api.nvim_get_mode().mode == 'n'")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here", "What should it do instead?")
 		u.Type("<Esc>")
 		u.SeeNot("What should it do instead?")
@@ -203,7 +211,7 @@ say ok
 		u.picture("6-permission")
 		u.answer("y")
 		u.See("■ Stop <C-c> · 1 word · run echo started")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here…read_file main.go: done; run echo started; exec sleep 60: stopped")
 		u.picture("7-fates")
 	})
@@ -216,7 +224,7 @@ func TestAQueuedMessageIsHandedBackByAStop(t *testing.T) {
 		u.See("aaa")
 		u.Ex("Fermata queue And then this")
 		u.See("queued: the model gets it")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("1 queued message handed back", "What should it do instead?")
 		u.Type("<Up>")
 		u.See("And then this")

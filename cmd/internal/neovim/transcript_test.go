@@ -59,7 +59,7 @@ say Five.
 		u.picture("9-transcript")
 		u.Type("<C-w>p")
 		u.Until("the file", "return vim.endswith(vim.api.nvim_buf_get_name(0), 'main.go')")
-		u.Type("<C-c>")
+		u.stop()
 		u.See("Stopped here", "What should it do instead?")
 		u.Type("Second<CR>")
 		u.See("Five.")

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
 import { moved } from "./places";
-import { comments, control, type Control } from "./words";
+import { comments, control, type Control, type Said } from "./words";
 import { live, spoke, promptText, type Turn, type Turns } from "./turns";
 
 // The inline conversation: a comment thread at the line where it was asked. The chain of a question and its redirects is
@@ -15,6 +15,8 @@ interface Shown {
   root: Turn;
   timer?: NodeJS.Timeout;
   updated: number;
+  /** What is shown, by turn and place: VS Code draws a comment anew when it is another object. */
+  comments: Map<string, { said: Said; comment: vscode.Comment }>;
 }
 
 /** Where a thread stands now; the log says only where it was asked. */
@@ -100,7 +102,7 @@ export class Conversation implements vscode.Disposable {
       const range = before !== undefined ? new vscode.Range(...before.range) : new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
       const thread = this.controller.createCommentThread(vscode.Uri.parse(a.uri, true), range, []);
       thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
-      s = { thread, root, updated: 0 };
+      s = { thread, root, updated: 0, comments: new Map() };
       this.threads.set(root.turn, s);
       this.remember(s);
       this.save();
@@ -150,22 +152,27 @@ export class Conversation implements vscode.Disposable {
     const chain = this.turns.chain(s.root);
     const newest = chain.at(-1) ?? s.root;
     const now = contextOf(newest);
-    s.thread.comments = chain.flatMap((t) =>
-      comments(t, (m, ...a) => l10n.t(m, ...a)).map((said): vscode.Comment => {
-        const body = new vscode.MarkdownString(said.markdown);
-        body.supportHtml = true; // for the dimmed text; what a model says holds none, see markdown.ts
-        const comment: vscode.Comment = {
-          body,
-          mode: vscode.CommentMode.Preview,
-          author: { name: said.author === "you" ? l10n.t("You") : "fermata" },
-        };
-        if (said.label !== undefined) comment.label = said.label;
-        return comment;
-      }),
-    );
+    s.thread.comments = chain.flatMap((t) => comments(t, (m, ...a) => l10n.t(m, ...a)).map((said, i) => this.comment(s, `${t.turn} ${i}`, said)));
     s.thread.contextValue = now;
     s.thread.label = title(newest);
     s.thread.canReply = !live(newest);
+  }
+
+  private comment(s: Shown, key: string, said: Said): vscode.Comment {
+    const known = s.comments.get(key);
+    if (known !== undefined && known.said.markdown === said.markdown && known.said.label === said.label) return known.comment;
+    const comment: vscode.Comment = known?.comment ?? {
+      body: "",
+      mode: vscode.CommentMode.Preview,
+      author: { name: said.author === "you" ? l10n.t("You") : "fermata" },
+    };
+    const body = new vscode.MarkdownString(said.markdown);
+    body.supportHtml = true; // for the dimmed text; what a model says holds none, see markdown.ts
+    comment.body = body;
+    if (said.label !== undefined) comment.label = said.label;
+    else delete comment.label;
+    s.comments.set(key, { said, comment });
+    return comment;
   }
 
   dispose(): void {

@@ -1,7 +1,10 @@
 // Text that a model said, as markdown that shows all of it and does nothing else: no HTML of its own, no picture that would be
 // fetched from somewhere (nothing leaves this machine because a model said so), no icon in place of characters.
 
-const dimmed = '<span style="color:var(--vscode-disabledForeground);">';
+const open = '<span style="color:var(--vscode-disabledForeground);">';
+
+/** The longest run of words in one span, in UTF-16 units: VS Code breaks no line within one. */
+const run = 24;
 
 /** Markdown of what a model said; code stays as it is. */
 export function harmless(text: string): string {
@@ -10,10 +13,41 @@ export function harmless(text: string): string {
     .join("");
 }
 
-/** The same dimmed, also where it ends in the middle of a block of code. */
+/**
+ * The same dimmed, but for blocks of code, which have colours of their own; also where it ends in the middle of one. Words
+ * are dimmed a few at a time, between what marks lists, headings and emphasis, so that those stay what they are.
+ */
 export function dim(text: string): string {
-  // The tag alone on a line is a block of its own, so that lists, headings and code stand in it as what they are.
-  return `${dimmed}\n\n${closed(harmless(text))}\n\n</span>`;
+  return pieces(closed(text)).map((p) => (p.code ? (/^`[^`\n]+`$/.test(p.text) ? `${open}${p.text}</span>` : p.text) : dimLines(harmless(p.text)))).join("");
+}
+
+function dimLines(text: string): string {
+  return text.split("\n").map((line) => (/^(\s{4,}|\t)/.test(line) ? line : dimLine(line))).join("\n");
+}
+
+function dimLine(line: string): string {
+  const [mark = ""] = /^\s*(?:(?:#{1,6}|>|[-+*]|\d+[.)])\s+)*/.exec(line) ?? [];
+  const out: string[] = [];
+  let words = "";
+  const flush = (): void => {
+    if (words.trim() !== "") {
+      const [, before = "", inner = "", behind = ""] = /^(\s*)([^]*?)(\s*)$/.exec(words) ?? [];
+      out.push(before, ...(inner.match(new RegExp(`[^]{1,${run}}`, "gu")) ?? []).map((part) => `${open}${part}</span>`), behind);
+    } else out.push(words);
+    words = "";
+  };
+  for (const word of line.slice(mark.length).match(/\s+|[^\s]+/g) ?? []) {
+    // What can mean something in markdown beyond the word stays outside of the span.
+    if (/[*_`~[\]|\\]/.test(word) || (!/[\p{L}\p{N}]/u.test(word) && word.trim() !== "")) {
+      flush();
+      out.push(word);
+    } else {
+      if (words.length + word.length > run && word.trim() !== "") flush();
+      words += word;
+    }
+  }
+  flush();
+  return mark + out.join("");
 }
 
 /** Text in which no character means anything. */

@@ -77,7 +77,7 @@ export class Sessions implements vscode.Disposable {
       this.followed.add(session);
       // A workspace that is not trusted gets tools that only read.
       if (!vscode.workspace.isTrusted) await this.daemon.request("fermata/session/mode", { session, mode: "read-only" });
-      for (const e of opened.entries) this.turns.entry(session, e);
+      this.turns.read(session, opened.entries);
       return true;
     } catch (err) {
       if (kindOf(err) === "unknown_session") return false;

@@ -46,7 +46,8 @@ export interface Turn {
   retries?: string;
   /** The turn before it in the same thread, of a question that was asked there in its reply box. */
   follows?: string;
-  clientId?: string;
+  /** It was asked by messages that had waited behind the turn before. */
+  queued?: true;
   /** The turn that replaces this one's course. */
   redirectedBy?: string;
   steps: Step[];
@@ -57,6 +58,8 @@ export interface Turn {
   verdicts: Verdict[];
   withheld?: string;
   retracted?: string;
+  /** The user has kept the answer that broke off: the next model input holds it (F4). */
+  adopted?: true;
 }
 
 export type Listener = (turn: Turn) => void;
@@ -66,6 +69,7 @@ export class Turns {
   private readonly newest = new Map<string, string>();
   private readonly seen = new Map<string, number>();
   private readonly listeners = new Set<Listener>();
+  private reading: Set<Turn> | undefined;
   private readonly joins = new Map<string, string>();
 
   /** Calls the listener for each turn that has changed, at each event. */
@@ -162,7 +166,16 @@ export class Turns {
     }
   }
 
-  /** An entry of the log, new or read again. */
+  /** Entries of the log that are read again: what they come to is told once, so that what is over never seems to run. */
+  read(session: string, entries: Entry[]): void {
+    this.reading = new Set();
+    for (const e of entries) this.entry(session, e);
+    const touched = this.reading;
+    this.reading = undefined;
+    for (const t of touched) this.tell(t);
+  }
+
+  /** A new entry of the log. */
   entry(session: string, e: Entry | EntryEvent): void {
     if (e.seq <= this.seq(session)) return;
     this.seen.set(session, e.seq);
@@ -233,7 +246,6 @@ export class Turns {
     const t: Turn = { session, turn: s.turn, phase: "running", prompt: s.prompt, steps: [], changed: [], messages: [], verdicts: [] };
     if (s.anchor !== undefined) t.anchor = s.anchor;
     if (s.client_id !== undefined) {
-      t.clientId = s.client_id;
       const before = this.joins.get(s.client_id);
       if (before !== undefined) t.follows = before;
     }
@@ -241,6 +253,7 @@ export class Turns {
     for (const m of s.queued ?? []) {
       const waited = this.message(session, m, "started");
       if (waited !== undefined) t.follows = waited.turn;
+      t.queued = true;
     }
     // The same place in the same session: what was asked in the reply box of a thread, also when the log is read again.
     if (last?.phase === "completed" && last.anchor !== undefined && JSON.stringify(last.anchor) === JSON.stringify(s.anchor)) t.follows ??= last.turn;
@@ -325,6 +338,7 @@ export class Turns {
       s.attempts.pop(); // Keep: it is part of the conversation now (F4)
       s.text = attempt.text;
       s.bytes = Buffer.byteLength(attempt.text);
+      t.adopted = true;
     }
     if (a.by === "checks") {
       if (a.admitted) delete t.withheld;
@@ -355,6 +369,10 @@ export class Turns {
   }
 
   private tell(t: Turn): void {
+    if (this.reading !== undefined) {
+      this.reading.add(t);
+      return;
+    }
     for (const listener of this.listeners) listener(t);
   }
 }

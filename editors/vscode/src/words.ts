@@ -13,28 +13,30 @@ export interface Said {
 }
 
 /** The state of the thread: what of its menus and its reply box there is. */
-export type Control = "running" | "stopping" | "stopped" | "completed" | "failed" | "abandoned" | "superseded";
+export type Control = "running" | "stopping" | "stopped" | "completed" | "failed" | "abandoned" | "kept" | "superseded";
 
 /** The comments of a turn: what was asked, what came of it, and what waits behind it. */
 export function comments(t: Turn, l: Localise): Said[] {
   const asked: Said = { author: "you", markdown: question(t) };
   if (t.redirects !== undefined) asked.label = l("Redirect");
   if (t.retries !== undefined) asked.label = l("Retry");
+  if (t.queued === true) asked.label = l("Queued");
   const answer: Said = { author: "fermata", markdown: answerMarkdown(t, l) };
   const text = label(t, l);
   if (text !== "") answer.label = text;
-  return [asked, answer, ...t.messages.map((m): Said => ({ author: "you", label: messageLabel(m, l), markdown: escape(m.text) }))];
+  const waiting = t.messages.filter((m) => m.state !== "started"); // those that have are the next turn
+  return [asked, answer, ...waiting.map((m): Said => ({ author: "you", label: messageLabel(m, l), markdown: escape(m.text) }))];
 }
 
 /** What became of a message that was sent while the turn ran (S10). */
-export function messageLabel(m: Message, l: Localise): string {
+function messageLabel(m: Message, l: Localise): string {
   switch (m.state) {
     case "queued":
       return l("Queued");
     case "delivered":
       return l("Delivered");
     case "started":
-      return l("Asked next");
+      return l("Queued");
     case "returned":
       return l("Handed back, not sent");
   }
@@ -48,6 +50,7 @@ function question(t: Turn): string {
 
 /** The label beside the answer's author. */
 export function label(t: Turn, l: Localise): string {
+  if (t.adopted === true) return l("Kept: in the model input");
   switch (t.phase) {
     case "running":
       return t.retracted !== undefined ? l("trying again…") : t.steps.at(-1)?.thinking === true ? l("thinking…") : "";
@@ -66,6 +69,7 @@ export function label(t: Turn, l: Localise): string {
 
 export function control(t: Turn): Control {
   if (t.redirectedBy !== undefined) return "superseded";
+  if (t.adopted === true) return "kept";
   return t.phase;
 }
 
@@ -78,9 +82,9 @@ function answerMarkdown(t: Turn, l: Localise): string {
     if (s.text.trim() !== "") parts.push(dims && s === last ? dim(s.text) : harmless(s.text));
     if (s.tools.length > 0) parts.push(toolLine(s.tools, l));
   }
-  if (parts.length === 0) parts.push(t.phase === "running" || t.phase === "stopping" ? "…" : `*${l("Nothing was said.")}*`);
   const end = ending(t, l);
   if (end !== "") parts.push(end);
+  if (parts.length === 0) parts.push(t.phase === "running" || t.phase === "stopping" ? "…" : `*${l("Nothing was said.")}*`);
   return parts.join("\n\n");
 }
 

@@ -8,6 +8,7 @@ local session = require('fermata.session')
 local M = {}
 
 local text_interval = 40 -- milliseconds between two writes of what is said
+local page = 300 -- entries that are shown first of a long session
 local render_interval = 120 -- milliseconds between two renderings of the log
 
 ---@class fermata.Ref
@@ -215,6 +216,31 @@ local function render(t, done)
     end
     if done then
       done()
+    end
+  end)
+end
+
+--- Shows the newest entries of a long session at once, then all of it.
+---@param t fermata.Transcript
+---@param done fun()
+local function first_page(t, done)
+  if t.rendered > 0 then
+    render(t, done)
+    return
+  end
+  local params = { session = t.session, since = -page }
+  client.request(t.root, 'fermata/transcript/render', params, function(err, result)
+    if err then
+      notify.failed(err)
+    elseif vim.api.nvim_buf_is_loaded(t.buf) then
+      local whole = vim.startswith(result.text, '# ')
+      rendered(t, result, whole and 0 or 1, 0)
+      if whole then
+        done()
+      else
+        t.refs = {} -- so that the next one is of all
+        render(t, done)
+      end
     end
   end)
 end
@@ -430,7 +456,7 @@ function M.open(options)
   local id = options.session or session.current(root)
   local function opened(t)
     show(t, options.modifiers)
-    render(t, function()
+    first_page(t, function()
       local newest = #t.refs > 0 and t.refs[#t.refs].seq or 0
       local params = { session = t.session, since = newest }
       client.request(root, 'fermata/session/open', params, function(err, result)

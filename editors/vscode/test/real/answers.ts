@@ -70,6 +70,7 @@ scene("an answer that breaks off is an attempt, which can be kept", async (proje
   await w.shot("05-broke-off");
   await w.action("pass").click();
   await w.notification(/Kept: the next model input holds these 4 words/).waitFor();
+  await w.label("Kept: in the model input");
   assert.equal((await place().log(project)).at(-1)?.kind, "admission");
 });
 
@@ -77,10 +78,12 @@ scene("a selection is asked about by its code action, and the answer draws no pi
   const w = await place().open(project);
   await w.file("main.go", 6);
   await w.page.keyboard.press("Shift+End");
-  await w.page.keyboard.press("Control+.");
-  await w.page.locator(".action-widget, .context-view").getByText("Ask Fermata About This").first().waitFor();
-  await w.shot("06-code-action");
-  await w.page.locator(".action-widget, .context-view").getByText("Ask Fermata About This").first().click();
+  const action = w.page.locator(".action-widget").getByText("Ask Fermata About This").first();
+  await w.until("the action, once the daemon offers it", async () => {
+    await w.page.keyboard.press("Control+.");
+    return action.waitFor({ timeout: 3000 }).then(() => true, () => false);
+  });
+  await action.click();
   await w.quickInput("What is selected?");
   await w.answer("a picture");
   await w.idle();
@@ -91,16 +94,29 @@ scene("a selection is asked about by its code action, and the answer draws no pi
   assert.match(prompt[1]?.text ?? "", /Println/);
 });
 
-// guards S10
-scene("a message that is queued says so, and is asked next", async (project) => {
+scene("an answer of 4,000 words as fast as they come loses none", async (project) => {
   const w = await place().open(project);
   await w.file("main.go", 1);
-  await w.ask("Count while I queue.");
+  await w.ask("Count to four thousand.");
+  await w.answer(/w4000/);
+  await w.idle();
+  assert.equal(read(await w.lastComment().locator(".comment-body").innerText()), Array.from({ length: 4000 }, (_, i) => `w${i + 1}`).join(" "));
+});
+
+// guards S10
+scene("a message that is queued says so, and is handed back by a stop", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 1);
+  await w.ask("Tell a long story.");
   await w.answer(/w2/);
   await w.command("Fermata: Queue Message");
   await w.quickInput("also the tests");
   await w.thread().getByText("Queued", { exact: true }).first().waitFor();
+  await w.status().filter({ hasText: "1 queued" }).waitFor();
   await w.shot("07-queued");
-  await w.answer("The tests too.");
-  await w.thread().getByText("Asked next").waitFor();
+  await w.action("debug-stop").click();
+  await w.thread().getByText("Handed back, not sent").waitFor();
+  await w.notification("Handed back, and sent to no model: also the tests").waitFor();
+  assert.equal((await place().log(project)).filter((e) => e.kind === "message.returned").length, 1);
+  assert.ok(!place().bodies().some((b) => b.includes("also the tests")));
 });

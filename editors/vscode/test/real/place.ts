@@ -4,7 +4,7 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { chromium, type Browser } from "playwright-core";
+import { chromium, type Browser, type BrowserContext } from "playwright-core";
 import { Window } from "./window";
 
 // A place to test in: a home of its own, the scripted model, real VS Code with the packaged extension, and a browser. All of
@@ -34,8 +34,9 @@ export class Place {
   private constructor(
     readonly home: string,
     readonly env: NodeJS.ProcessEnv,
-    private browser: Browser | undefined,
-    private url: string,
+    private browser: Browser | undefined = undefined,
+    private context: BrowserContext | undefined = undefined,
+    private url = "",
   ) {}
 
   static async make(scenario: string): Promise<Place> {
@@ -46,7 +47,7 @@ export class Place {
       XDG_CONFIG_HOME: path.join(home, "config"), XDG_DATA_HOME: path.join(home, "data"), XDG_STATE_HOME: path.join(home, "state"),
       XDG_CACHE_HOME: path.join(home, "cache"), XDG_RUNTIME_DIR: home,
     };
-    const place = new Place(home, env, undefined, "");
+    const place = new Place(home, env);
     try {
       await place.start(scenario, binary);
     } catch (err) {
@@ -96,7 +97,7 @@ export class Place {
       "window.autoDetectColorScheme": true, "workbench.preferredDarkColorTheme": "Dark Modern", "workbench.preferredLightColorTheme": "Light Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
       "editor.minimap.enabled": false, "chat.commandCenter.enabled": false, "workbench.secondarySideBar.defaultVisibility": "hidden",
       "git.enabled": false, "comments.openView": "never", "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
-      "workbench.enableExperiments": false, "window.commandCenter": false, ...more,
+      "workbench.enableExperiments": false, "window.commandCenter": false, "workbench.reduceMotion": "on", "editor.cursorBlinking": "solid", ...more,
     }, null, 1));
   }
 
@@ -120,8 +121,10 @@ export class Place {
 
   /** Opens a window of VS Code on a folder, or on none. */
   async open(project?: Project): Promise<Window> {
-    if (this.browser === undefined) throw new Error("there is no browser");
-    const page = await this.browser.newPage({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
+    // One context, so that VS Code's code is fetched and compiled once.
+    this.context ??= await this.browser?.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
+    if (this.context === undefined) throw new Error("there is no browser");
+    const page = await this.context.newPage();
     page.setDefaultTimeout(60_000);
     const window = new Window(page, this, `${this.url}/?${project === undefined ? "ew=true" : `folder=${encodeURIComponent(project.root)}`}`);
     this.windows.push(window);
@@ -146,8 +149,8 @@ export class Place {
 
   /** The entries of a project's newest session, as the log has them. */
   async log(project: Project): Promise<{ seq: number; kind: string; entry: Record<string, unknown> }[]> {
-    const text = await this.fermata(project, "transcript", "--json");
-    return text.trim().split("\n").map((l) => JSON.parse(l) as { seq: number; kind: string; entry: Record<string, unknown> });
+    const entries = JSON.parse(await this.fermata(project, "transcript", "--json")) as { seq: number; kind: string; body: Record<string, unknown> }[];
+    return entries.map((e) => ({ seq: e.seq, kind: e.kind, entry: e.body }));
   }
 
   /** The process ids of the daemons that run. */

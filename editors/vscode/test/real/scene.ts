@@ -25,6 +25,7 @@ export function scene(name: string, play: (project: Project) => Promise<void>): 
     try {
       await play(project);
     } catch (err) {
+      console.log(`   ${name}: ${err instanceof Error ? (err.stack ?? err.message) : String(err)}`); // at once, not at the end of all
       await place().failed(name);
       throw err;
     } finally {

@@ -16,7 +16,19 @@ test("code stays as it is", () => {
 });
 
 test("a partial answer is dimmed also when it ends in a block of code", () => {
-  assert.equal(dim("text\n```go\nfunc"), '<span style="color:var(--vscode-disabledForeground);">\n\ntext\n```go\nfunc\n```\n\n</span>');
+  assert.equal(dim("text\n```go\nfunc"), `${span("text")}\n\`\`\`go\nfunc\n\`\`\``);
+});
+
+const span = (words: string): string => `<span style="color:var(--vscode-disabledForeground);">${words}</span>`;
+
+test("dimmed text stays what it is in markdown, and can be broken into lines", () => {
+  assert.equal(dim("# One two\n\n- a **bold word** and `code`\n1. b"), `# ${span("One two")}\n\n- ${span("a")} **bold word** ${span("and")} ${span("`code`")}\n1. ${span("b")}`);
+  assert.equal(dim("| a | b |\n|---|---|"), `| ${span("a")} | ${span("b")} |\n|---|---|`);
+  for (const text of ["one two three four five six seven eight nine ten", "一二三四五六七八九十一二三四五六七八九十一二三四五六七八九十", "a-very-long-word-that-has-no-end-and-goes-on", "x <b> 😀".repeat(9), "  "]) {
+    const spans = [...dim(text).matchAll(/<span[^>]*>([^<]*)<\/span>/g)].map((m) => m[1] ?? "");
+    assert.ok(spans.every((s) => s.length <= 48), text);
+    assert.equal(dim(text).replace(/<\/?span[^>]*>/g, ""), harmless(text), "no character is lost");
+  }
 });
 
 test("what the user and others said is no markdown", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import type { Event } from "../../src/protocol";
+import type { Entry, Event } from "../../src/protocol";
 import { Turns, type Turn } from "../../src/turns";
 import { comments, control, label } from "../../src/words";
 
@@ -37,7 +37,7 @@ test("a stopped answer is shown dimmed, as it was said, with what was kept", () 
     entry("turn.ended", { turn: "t1", outcome: "stopped", cause: "user", kept: { bytes: 11, words: 2, sha256: "" } }),
   ), "t1");
   assert.equal(label(t, english), "Stopped here");
-  assert.equal(answerOf(t), '<span style="color:var(--vscode-disabledForeground);">\n\nOne twö \n\n</span>\n\n*2 words kept: the model will see exactly this.*');
+  assert.equal(answerOf(t), '<span style="color:var(--vscode-disabledForeground);">One twö</span> \n\n*2 words kept: the model will see exactly this.*');
 });
 
 // guards F2
@@ -65,6 +65,7 @@ test("an answer that broke off is an attempt until it is kept", () => {
   turns.event(entry("admission", { turn: "t1", step: 1, answer: 2, admitted: true, by: "user" }));
   assert.equal(t.steps[0]?.text, "Half");
   assert.equal(t.steps[0].attempts.length, 0);
+  assert.equal(label(t, english), "Kept: in the model input");
 });
 
 // guards D2, D5
@@ -131,6 +132,14 @@ test("a turn whose daemon went away is cut off with its text, until the next dae
   turns.event(entry("answer", { turn: "t1", step: 1, request: "r1", state: "broken", cause: "daemon_died", parts: [{ type: "text", text: "So far " }] }));
   turns.event(entry("turn.ended", { turn: "t1", outcome: "abandoned" }));
   assert.match(answerOf(get(turns, "t1")), /So far/);
+});
+
+test("what is read again is told once, as it stands at the end", () => {
+  const turns = new Turns();
+  const told: string[] = [];
+  turns.onChange((t) => told.push(`${t.turn} ${t.phase}`));
+  turns.read(session, [started("t1"), entry("turn.ended", { turn: "t1", outcome: "completed" }), started("t2")] as Entry[]);
+  assert.deepEqual(told, ["t1 completed", "t2 running"]);
 });
 
 test("entries that come twice count once", () => {
