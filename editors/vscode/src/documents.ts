@@ -162,8 +162,8 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
 
 /** Whether these are the bytes that were sent, and of which request. */
 export function verifiedLine(r: RequestInputResult): string {
-  const verified = r.verified ? l10n.t("✓ as sent: sha256 {0}", r.sha256) : l10n.t("✗ NOT what was sent: its sha256 was {0}", r.sha256);
-  return [verified, l10n.t("{0} bytes", r.bytes), r.request.model, r.request.request].join(" · ");
+  const verified = r.verified ? l10n.t("✓ as sent") : l10n.t("✗ NOT what was sent");
+  return [verified, l10n.t("{0} bytes", r.bytes), r.request.model, r.request.request, `sha256 ${r.sha256}`].join(" · ");
 }
 
 function requestOf(uri: vscode.Uri): string {

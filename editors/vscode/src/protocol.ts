@@ -467,7 +467,10 @@ export interface TranscriptRenderParams {
   session?: SessionID;
   /** Format is "markdown" (also when absent) or "json": one entry a line. */
   format?: string;
-  /** Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them. */
+  /**
+   * Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them. A
+   * negative one counts from the end: -300 is the newest 300 entries, for a first page at once.
+   */
   since?: number;
 }
 

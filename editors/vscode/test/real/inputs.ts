@@ -21,7 +21,7 @@ scene("the transcript and the model input are opened from the palette", async (p
 
   await w.command("Fermata: Show Model Input");
   await w.page.locator(".tab.active", { hasText: "Model input.jsonc" }).waitFor();
-  await w.until("the verified line", async () => (await w.editorText()).includes("✓ as sent: sha256"));
+  await w.until("the verified line", async () => (await w.editorText()).includes("✓ as sent"));
   await w.page.locator(".codelens-decoration", { hasText: "Compare with Previous Request" }).first().waitFor();
   await w.shot("11-model-input");
 
@@ -32,7 +32,8 @@ scene("the transcript and the model input are opened from the palette", async (p
 
   // The outline names the parts.
   await w.command("Fermata: Show Model Input");
-  await w.page.keyboard.press("Control+Shift+o");
+  await w.page.locator(".tab.active", { hasText: "Model input.jsonc" }).waitFor();
+  await w.command("Go to Symbol in Editor");
   await w.page.locator(".quick-input-widget .monaco-list-row", { hasText: "assistant" }).first().waitFor();
   await w.shot("12-outline");
   await w.page.keyboard.press("Escape");
