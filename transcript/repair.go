@@ -238,16 +238,17 @@ func (c openCall) settle(evidence Evidence) (ToolState, string) {
 	case len(unknown):
 		return ToolUnknown, receiptUnknown
 	}
-	text := receiptPartly
+	var text strings.Builder
+	text.WriteString(receiptPartly)
 	for _, part := range []struct {
 		fate  string
 		paths []string
 	}{{"As it was to be: ", done}, {"Unchanged: ", unchanged}, {"Not known: ", unknown}} {
 		if len(part.paths) > 0 {
-			text += " " + part.fate + strings.Join(part.paths, ", ") + "."
+			text.WriteString(" " + part.fate + strings.Join(part.paths, ", ") + ".")
 		}
 	}
-	return ToolUnknown, text
+	return ToolUnknown, text.String()
 }
 
 func (t *tx) repair(h *head, w *wreckage, receipts []Body) ([]Entry, error) {

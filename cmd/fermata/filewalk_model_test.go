@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -41,12 +40,6 @@ func (m *fileModel) set(name string, text *string) {
 	default:
 		m.disk[name] = *text
 	}
-}
-
-func (m *fileModel) names() []string {
-	all := maps.Clone(m.disk)
-	maps.Copy(all, m.docs)
-	return slices.Sorted(maps.Keys(all))
 }
 
 func (m *fileModel) clone() fileModel { return fileModel{maps.Clone(m.disk), maps.Clone(m.docs)} }

@@ -119,7 +119,9 @@ func newFileWalk(t testing.TB, seed uint64) *fileWalk {
 	return w
 }
 
-func (w *fileWalk) note(format string, args ...any) { w.said = append(w.said, fmt.Sprintf(format, args...)) }
+func (w *fileWalk) note(format string, args ...any) {
+	w.said = append(w.said, fmt.Sprintf(format, args...))
+}
 
 // fail reports the walk up to here.
 func (w *fileWalk) fail(format string, args ...any) {

@@ -20,7 +20,7 @@ const protocolVersion = "2025-11-25"
 
 // Bounds of what a server can have us read.
 const (
-	messageBytes = 16 << 20 // of one message
+	messageBytes = 16 << 20 // of one message; less in tests
 	listed       = 512      // tools of a list
 	partingTime  = 3 * time.Second
 )

@@ -20,7 +20,7 @@ type httpWire struct {
 }
 
 func (s *server) newHTTP() (*httpWire, error) {
-	r := &rounds{next: http.DefaultTransport.(*http.Transport).Clone(), headers: http.Header{}}
+	r := &rounds{next: http.DefaultTransport.(*http.Transport).Clone(), headers: http.Header{}, bound: s.o.message}
 	for name, value := range s.c.Headers {
 		v, err := expand(value, variable)
 		if err != nil {
@@ -35,7 +35,7 @@ func (s *server) newHTTP() (*httpWire, error) {
 		// What is sent there may hold a key: it goes to no other address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	w.MaxEventSize = messageBytes
+	w.MaxEventSize = s.o.message
 	return w, nil
 }
 
@@ -62,6 +62,7 @@ func (w *httpWire) lastWords() string { return "" }
 type rounds struct {
 	next    *http.Transport
 	headers http.Header
+	bound   int // bytes of an answer
 }
 
 // RoundTrip implements http.RoundTripper. A request that starts a call learns how the call can be cancelled: by another
@@ -78,7 +79,7 @@ func (r *rounds) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := r.next.RoundTrip(out)
 	if err == nil && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		resp.Body = &bounded{resp.Body, messageBytes}
+		resp.Body = &bounded{resp.Body, r.bound, r.bound}
 	}
 	return resp, err
 }
@@ -115,17 +116,17 @@ func (r *rounds) cancel(ctx context.Context, call *http.Request, body []byte) er
 	return err
 }
 
-// bounded is a body that is an error when it is longer than left.
+// bounded is a body that is an error when it is longer than bound.
 type bounded struct {
 	io.ReadCloser
-	left int64
+	bound, left int
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, fmt.Errorf("it sent a message of more than %d MiB", messageBytes>>20)
+		return 0, fmt.Errorf("it sent a message of more than %d KiB", b.bound>>10)
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.left -= int64(n)
+	b.left -= n
 	return n, err
 }

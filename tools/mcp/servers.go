@@ -49,6 +49,8 @@ type Options struct {
 	Secrets []string // names of variables that no program is given unless its Env names them, besides those whose name tells
 	Version string   // of fermata, told to servers
 	Log     *slog.Logger
+
+	message int // instead of messageBytes, for tests that would send too much for long
 }
 
 // Servers are the configured servers, for every root that was asked for.
@@ -64,6 +66,9 @@ type Servers struct {
 func New(o Options) *Servers {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.message == 0 {
+		o.message = messageBytes
 	}
 	return &Servers{o: o, roots: map[string][]*server{}}
 }

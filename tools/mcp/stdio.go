@@ -34,6 +34,7 @@ type stdio struct {
 	service *process.Service
 	out     *bufio.Reader
 	log     *slog.Logger
+	bound   int // bytes of a message
 
 	writing sync.Mutex
 
@@ -66,7 +67,7 @@ func (s *server) newStdio() (*stdio, error) {
 	if cmd.Dir, err = os.UserHomeDir(); err != nil {
 		return nil, err
 	}
-	w := &stdio{log: s.log}
+	w := &stdio{log: s.log, bound: s.o.message}
 	if w.service, err = process.Serve(cmd, s.o.Secrets, extra, w.complaints); err != nil {
 		return nil, fmt.Errorf("its program cannot be started: %w", err)
 	}
@@ -107,13 +108,13 @@ func (w *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	return nil, w.stop(fmt.Errorf("it said %d lines in a row on its stdout that are no messages of the protocol", nonsense))
 }
 
-// line gives the next line that is not empty, in memory bounded by messageBytes.
+// line gives the next line that is not empty, in memory bounded by bound.
 func (w *stdio) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := w.out.ReadSlice('\n')
-		if len(line)+len(part) > messageBytes {
-			return nil, fmt.Errorf("it sent a message of more than %d MiB", messageBytes>>20)
+		if len(line)+len(part) > w.bound {
+			return nil, fmt.Errorf("it sent a message of more than %d KiB", w.bound>>10)
 		}
 		line = append(line, part...)
 		switch {

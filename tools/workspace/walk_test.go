@@ -3,10 +3,12 @@ package workspace
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -114,5 +116,65 @@ func TestAWalkEndsWhenAsked(t *testing.T) {
 	cancel(broken)
 	if err := w.WalkFiles(ctx, ".", count(nil)); !errors.Is(err, broken) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// What a repository excludes by itself counts less than its .gitignore files, as it does for git; a repository within another
+// has its own.
+func TestAWalkHonoursWhatARepositoryExcludes(t *testing.T) {
+	w := tree(t, `
+-- .git/info/exclude --
+*.mine
+/notes
+sub/deep/private
+-- .gitignore --
+!kept.mine
+-- a.mine --
+-- kept.mine --
+-- notes/x --
+-- sub/notes --
+-- sub/b.mine --
+-- sub/deep/private --
+-- sub/deep/public --
+-- module/.git/info/exclude --
+/own
+-- module/own --
+-- module/deep/own --
+-- module/c.mine --
+-- worktree/.git --
+gitdir: /elsewhere
+-- worktree/d --
+-- .GIT/config --
+-- g --
+`, nil)
+	for dir, want := range map[string][]string{
+		".":        {".gitignore", "g", "kept.mine", "module/deep/own", "sub/deep/public", "sub/notes", "worktree/d"},
+		"sub/deep": {"sub/deep/public"},
+	} {
+		if got := walk(t, w, dir); !slices.Equal(got, want) {
+			t.Errorf("%s:\n got %q\nwant %q", dir, got, want)
+		}
+	}
+}
+
+func TestAnIgnoreFileThatIsOpenIsReadAsTheEditorHasIt(t *testing.T) {
+	w := tree(t, "-- .gitignore --\n/a\n-- a --\n-- b --\n-- sub/c --\n", editor{".gitignore": "/b\n", "sub/.gitignore": "c\n"})
+	if got, want := walk(t, w, "."), []string{".gitignore", "a", "sub/.gitignore"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An ignore file that is none, is a link out of the workspace or is made to cost time excludes nothing, or in bounds.
+func TestAHostileIgnoreFileIsHarmless(t *testing.T) {
+	w := tree(t, "-- a/f --\n-- b/.gitignore/x --\n-- b/f --\n-- c/f --\n-- c/.gitignore --\n/f\n", nil)
+	link(t, "/etc/passwd", filepath.Join(w.Root(), "a", ".gitignore"))
+	var long strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&long, "*a*a*a*a*a*a*b%d\n", i)
+	}
+	long.WriteString("f\n")
+	put(t, filepath.Join(w.Root(), ".gitignore"), long.String())
+	if got, want := walk(t, w, "."), []string{".gitignore", "a/f", "b/.gitignore/x", "b/f", "c/.gitignore", "c/f"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

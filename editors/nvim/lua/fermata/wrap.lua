@@ -1,10 +1,26 @@
---- Breaks a text that comes in pieces into lines of a width. Only the last line is worked on again when more comes, so that
---- a long answer costs what is new of it.
+--- Breaks a text that comes in pieces into lines of a width. Only the last line is worked on again when more comes, and each
+--- line costs its own length: a long answer costs what is new of it, also when it comes as one long piece.
 ---@class fermata.Wrap
 ---@field width integer
 ---@field lines string[] the last one may still grow
 local Wrap = {}
 Wrap.__index = Wrap
+
+local widths = {} ---@type table<string, integer> of characters that are not ASCII
+
+---@param char string
+---@return integer
+local function width_of(char)
+  if #char == 1 then
+    return 1
+  end
+  local width = widths[char]
+  if not width then
+    width = vim.api.nvim_strwidth(char)
+    widths[char] = width
+  end
+  return width
+end
 
 ---@param width integer columns, at least 10
 ---@return fermata.Wrap
@@ -35,32 +51,41 @@ end
 
 ---@param piece string of one line
 function Wrap:_append(piece)
-  local rest = self.lines[#self.lines] .. piece
-  while vim.api.nvim_strwidth(rest) > self.width do
-    local cut = self:_cut(rest)
-    self.lines[#self.lines] = (rest:sub(1, cut):gsub('%s+$', ''))
-    rest = rest:sub(cut + 1):gsub('^ +', '')
+  local text = self.lines[#self.lines] .. piece
+  local from = 1
+  while true do
+    local to = self:_cut(text, from)
+    if not to then
+      self.lines[#self.lines] = text:sub(from)
+      return
+    end
+    self.lines[#self.lines] = (text:sub(from, to):gsub('%s+$', ''))
     table.insert(self.lines, '')
+    from = text:find('[^ ]', to + 1) or #text + 1
   end
-  self.lines[#self.lines] = rest
 end
 
---- How many bytes of a text too long are its first line: up to the last space that fits, else as many characters as do.
+--- Where the first line of a text from a byte on ends: at the last space that fits, else behind as many characters as do; nil
+--- when all of it fits.
 ---@param text string
----@return integer
-function Wrap:_cut(text)
-  local width, last, space = 0, 0, nil
-  for at, char in text:gmatch('()([%z\1-\127\194-\255][\128-\191]*)') do
-    width = width + vim.api.nvim_strwidth(char)
-    if width > self.width then
-      break
-    end
-    last = at + #char - 1
-    if char == ' ' then
-      space = last
-    end
+---@param from integer
+---@return integer?
+function Wrap:_cut(text, from)
+  if #text - from < self.width and not text:find('[\128-\255]', from) then
+    return nil
   end
-  return space or math.max(last, 1)
+  local width, at, space = 0, from, nil
+  while at <= #text do
+    local _, last = text:find('^[%z\1-\127\194-\255]?[\128-\191]*', at)
+    width = width + width_of(text:sub(at, last))
+    if width > self.width then
+      return space or math.max(at - 1, from)
+    end
+    if last == at and text:byte(at) == 32 then
+      space = at
+    end
+    at = math.max(last, at) + 1
+  end
 end
 
 return Wrap

@@ -30,13 +30,13 @@ export class Place {
   readonly shots = given("FERMATA_SHOTS");
   private readonly children: ChildProcess[] = [];
   private readonly windows: Window[] = [];
+  private browser: Browser | undefined;
+  private context: BrowserContext | undefined;
+  private url = "";
 
   private constructor(
     readonly home: string,
     readonly env: NodeJS.ProcessEnv,
-    private browser: Browser | undefined = undefined,
-    private context: BrowserContext | undefined = undefined,
-    private url = "",
   ) {}
 
   static async make(scenario: string): Promise<Place> {
