@@ -65,12 +65,13 @@ func (sim *simulation) folded() []string {
 				attempts = attempts[:len(attempts)-2]
 			}
 			m := message{Role: "assistant", Content: new(a.Text()), Reasoning: new(a.Reasoning())}
-			line := rendered([]message{m})[0]
+			var line strings.Builder
+			line.WriteString(rendered([]message{m})[0])
 			calls = a.Calls()
 			for i, k := range calls {
-				line += map[bool]string{true: " calls ", false: ", "}[i == 0] + k.Name
+				line.WriteString(map[bool]string{true: " calls ", false: ", "}[i == 0] + k.Name)
 			}
-			messages = append(messages, line)
+			messages = append(messages, line.String())
 		case *transcript.ToolSettled:
 			if b.Late {
 				continue

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -162,10 +163,5 @@ func spansText(e *syntax.Regexp) bool {
 	case syntax.OpBeginText, syntax.OpEndText:
 		return true
 	}
-	for _, sub := range e.Sub {
-		if spansText(sub) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.Sub, spansText)
 }

@@ -92,14 +92,15 @@ func asked(q agent.Question) string {
 	case c.Summary == "":
 		return permit.Visible(strings.Join(append([]string{c.Tool}, c.Paths...), "\n"))
 	}
-	text := permit.Visible(c.Summary)
+	var text strings.Builder
+	text.WriteString(permit.Visible(c.Summary))
 	for _, path := range c.Paths {
 		inFolder := slices.ContainsFunc(c.Paths, func(folder string) bool { return strings.HasPrefix(path, folder+"/") })
 		if !inFolder && !strings.Contains(c.Summary, path) { // a link leads there
-			text += "\nwhich is " + permit.Visible(path)
+			text.WriteString("\nwhich is " + permit.Visible(path))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // diffLines is how many lines of a diff the terminal shows in full; of a longer one the rest is counted.

@@ -235,7 +235,11 @@ func (w *fileWalk) interfere() {
 	case n < 7: // opened, or edited
 		text, ok := w.want.disk[name]
 		if open {
-			text, ok = w.want.docs[name]+w.line()+"\n", true
+			end := "\n"
+			if strings.Contains(w.want.docs[name], "\r\n") {
+				end = "\r\n"
+			}
+			text, ok = w.want.docs[name]+w.line()+end, true
 		}
 		if !ok {
 			return

@@ -155,14 +155,14 @@ func TestAPatchThatTheDaemonDiedInIsToldFileByFile(t *testing.T) {
 	e.Initialize(e.root, nil)
 	var opened struct{ Entries []logEntry }
 	e.Must("fermata/session/open", map[string]any{"session": session}, &opened)
-	said := ""
+	var said strings.Builder
 	for _, entry := range opened.Entries {
 		if b, ok := decode(t, entry).(*transcript.ToolSettled); ok {
-			said += string(b.State) + " " + b.Output
+			said.WriteString(string(b.State) + " " + b.Output)
 		}
 	}
-	if want := "unknown Partly done: fermata ended while this call ran. As it was to be: a.txt. Not known: open.txt."; said != want {
-		t.Errorf("the call is settled as %q, want %q", said, want)
+	if want := "unknown Partly done: fermata ended while this call ran. As it was to be: a.txt. Not known: open.txt."; said.String() != want {
+		t.Errorf("the call is settled as %q, want %q", said.String(), want)
 	}
 	e.quit()
 	out, errs, code := e.fermata("revert", "--yes")

@@ -47,13 +47,14 @@ func textOf(c sdk.Content) string {
 	case *sdk.AudioContent:
 		return fmt.Sprintf("(sound, %s, %d bytes: not shown)", readable(c.MIMEType, 100), len(c.Data))
 	case *sdk.ResourceLink:
-		text := "(a link to " + readable(c.URI, 1000)
+		var text strings.Builder
+		text.WriteString("(a link to " + readable(c.URI, 1000))
 		for _, more := range []string{c.Name, c.Description} {
 			if more = readable(more, 500); more != "" {
-				text += ": " + more
+				text.WriteString(": " + more)
 			}
 		}
-		return text + ")"
+		return text.String() + ")"
 	case *sdk.EmbeddedResource:
 		switch r := c.Resource; {
 		case r == nil:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -69,9 +70,7 @@ type rounds struct {
 // request with the same headers.
 func (r *rounds) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := req.Clone(req.Context())
-	for name, values := range r.headers {
-		out.Header[name] = values
-	}
+	maps.Copy(out.Header, r.headers)
 	if call := sentOf(req.Context()); call != nil && req.Method == http.MethodPost && req.GetBody != nil {
 		if id, ok := callID(req); ok {
 			call.as(func(ctx context.Context, reason string) error { return r.cancel(ctx, out, cancelled(id, reason)) })
