@@ -69,7 +69,6 @@ const causeMaxSteps = "max_steps"
 // run goes step by step until the session waits for the user again. Invariant: a turn whose turn.started was told ends
 // with exactly one turn.ended (invariant 2). Tests: TestEveryEndingEndsTheTurnOnce.
 func (r *run) run(ctx context.Context, start Start) (Report, error) {
-	r.offer(ctx)
 	notice, err := r.s.notice(ctx, start.Redirects)
 	if err != nil {
 		return Report{}, err
@@ -87,7 +86,15 @@ func (r *run) run(ctx context.Context, start Start) (Report, error) {
 		Redirects: start.Redirects, Retries: start.Retries, Queued: start.messages, Anchor: start.Anchor, Changed: changed,
 	}
 	r.fresh = start.queued
-	err = r.steps(ctx, started)
+	if r.agent.o.More != nil && r.s.Workspace() != "" { // P4: what the user said does not wait until servers have started
+		if err = r.begin(ctx, started); err == nil {
+			started = nil
+			r.offer(ctx)
+		}
+	}
+	if err == nil {
+		err = r.steps(ctx, started)
+	}
 	if err == nil {
 		r.s.mu.Lock()
 		r.s.past = r.past
@@ -130,18 +137,27 @@ func (r *run) steps(ctx context.Context, started *transcript.TurnStarted) error 
 	}
 }
 
+// begin records that the turn has started, apart from its first request.
+func (r *run) begin(ctx context.Context, started *transcript.TurnStarted) error {
+	first := []transcript.Body{started}
+	if r.fresh != nil {
+		first = []transcript.Body{r.fresh, started}
+		r.fresh = nil
+	}
+	entries, err := r.s.log.Append(ctx, first...)
+	if err != nil {
+		return err
+	}
+	r.told(entries)
+	return nil
+}
+
 // endStopped ends the turn as stopped. started is not nil when nothing of the turn is in the log yet.
 func (r *run) endStopped(ctx context.Context, started *transcript.TurnStarted, kept *transcript.Kept) error {
 	if started != nil {
-		first := []transcript.Body{started}
-		if r.fresh != nil {
-			first = []transcript.Body{r.fresh, started}
-		}
-		entries, err := r.s.log.Append(ctx, first...)
-		if err != nil {
+		if err := r.begin(ctx, started); err != nil {
 			return err
 		}
-		r.told(entries)
 	}
 	return r.end(ctx, &transcript.TurnEnded{Outcome: transcript.TurnStopped, Cause: r.stopCause(), Silent: !r.spoke, Kept: kept, Withheld: names(r.withheld)})
 }

@@ -20,9 +20,6 @@ type ToolSource interface {
 // offer asks what else the model is offered in the turn that begins. Within a turn that stays as it is; when it differs from
 // the turn before, the next request opens an epoch (M5).
 func (r *run) offer(ctx context.Context) {
-	if r.agent.o.More == nil || r.s.Workspace() == "" {
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() { // ends with the answer

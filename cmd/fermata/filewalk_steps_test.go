@@ -230,6 +230,11 @@ func (w *fileWalk) settled(turn string, c *walkCall, before, after fileModel) {
 	}
 	w.note("  settled as %s: %.300s", s.State, s.Output)
 	w.done["killed calls "+string(s.State)]++
+	if s.State == transcript.ToolUnknown && c.tool != "run" {
+		for name := range c.after {
+			w.maybe[name] = true
+		}
+	}
 	if c.tool != "run" && (s.State == transcript.ToolDone && !all || (s.State == transcript.ToolNotStarted || s.State == transcript.ToolFailed) && !none) {
 		w.fail("that is not what happened")
 	}
@@ -294,7 +299,8 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 		for name, ch := range changes {
 			switch is, was := now.content(name), before.content(name); {
 			case sameText(is, was):
-			case sameText(is, ch.before):
+			case sameText(is, ch.before), w.maybe[name]:
+				ch.before = is
 				w.want.set(name, ch.before)
 				w.steps = append(w.steps, walkStep{"", name, was, is})
 			default:
@@ -306,6 +312,7 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 	var out walkReverted
 	if err := w.Call("fermata/turn/revert", params, &out); err != nil {
 		w.note("  %v", err)
+		maps.DeleteFunc(changes, func(name string, _ *walkChange) bool { return w.maybe[name] })
 		if len(changes) > 0 {
 			w.fail("the revert is refused, of changes to %v", slices.Collect(maps.Keys(changes)))
 		}
@@ -318,6 +325,11 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 		seen[f.Path] = true
 		ch := changes[f.Path]
 		switch {
+		case w.maybe[f.Path] && f.State == "reverted":
+			now := fileModel{w.onDisk(), w.inEditor()}
+			wrote = append(wrote, walkStep{"", f.Path, before.content(f.Path), now.content(f.Path)})
+			w.want.set(f.Path, now.content(f.Path))
+		case w.maybe[f.Path]:
 		case ch == nil:
 			w.fail("nobody changed %s", f.Path)
 		case f.State == "reverted":
@@ -334,7 +346,7 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 		}
 	}
 	for name := range changes {
-		if !seen[name] {
+		if !seen[name] && !w.maybe[name] {
 			w.fail("%s was changed, and is not told of", name)
 		}
 	}

@@ -94,7 +94,8 @@ type fileWalk struct {
 	fresh   map[string]bool // read in this turn, and not touched by anybody since
 	steps   []walkStep
 	turns   []string
-	begun   map[string]int // of each turn, how many steps there were before it
+	maybe   map[string]bool // files of which nobody knows what a killed daemon has done to them: what reverts say of them is free
+	begun   map[string]int  // of each turn, how many steps there were before it
 	reverts []string       // that wrote files
 	wrote   map[string][]walkStep
 	said    []string // what was done, for the report of a failure
@@ -104,7 +105,7 @@ type fileWalk struct {
 func newFileWalk(t testing.TB, seed uint64) *fileWalk {
 	t.Helper()
 	w := &fileWalk{editor: newUser(t, "reply\nsay none\n", ""), server: newWalkServer(t), walker: walker{Rand: rand.New(rand.NewPCG(seed, 4))},
-		want: fileModel{map[string]string{}, map[string]string{}}, begun: map[string]int{}, wrote: map[string][]walkStep{}, done: map[string]int{}}
+		want: fileModel{map[string]string{}, map[string]string{}}, begun: map[string]int{}, maybe: map[string]bool{}, wrote: map[string][]walkStep{}, done: map[string]int{}}
 	w.have.docs = map[string]*document{}
 	w.configure(fmt.Sprintf("model = \"scripted/model\"\n[providers.scripted]\nkind = \"deepseek\"\nbase_url = %q\n[limits]\ntries = 1\nmax_steps = 1000\n[permissions]\nmode = \"trust\"\n", w.server.URL))
 	for _, name := range walkNames[:6] {

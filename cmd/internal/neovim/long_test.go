@@ -103,6 +103,7 @@ func TestALongTranscriptIsThereAtOnce(t *testing.T) {
 				vim.api.nvim_set_decoration_provider(ns, { on_start = function() s = os.clock() end, on_end = function() stamp('redraw', s) end })
 				vim.cmd('Fermata transcript')`)
 			u.See("question 834")
+			u.Until("the rest", "return vim.api.nvim_buf_get_lines(0, 0, 1, false)[1] == [[# Long]]")
 			t.Log(u.settled()[:80])
 			t.Log(u.Text(`return ('longest %.1f; %s; lines %d'):format(_G.longest, table.concat(_G.at or {}, ', '), vim.api.nvim_buf_line_count(0))`))
 		})

@@ -5,4 +5,7 @@ endif
 runtime! syntax/markdown.vim
 syntax match fermataTag /<\/\?sub>/ conceal containedin=ALL
 syntax match fermataEscape /\\\ze[][\\`*_<>&#~|]/ conceal containedin=ALL
+" What a screen shows may depend on so many lines above it: bounded, however long the transcript is.
+syntax sync clear
+syntax sync minlines=60 maxlines=200
 let b:current_syntax = 'fermata'

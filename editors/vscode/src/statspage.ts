@@ -51,7 +51,7 @@ details p { margin: .2em 0 .2em 1em; } .quiet, details p { color: var(--vscode-d
 </style></head>
 <body><main>
 <h1>${escape(l("What stopping comes to"))}</h1>
-<p class="quiet">${escape(s.workspace === "" ? l("All workspaces") : s.workspace)} · ${escape(l("{0} sessions, {1} turns", s.sessions, s.turns))}. ${escape(l("Computed on this machine from the transcript; nothing is sent anywhere."))}</p>
+<p class="quiet">${escape(s.workspace === "" ? l("All workspaces") : s.workspace)} · ${escape(l("Sessions: {0}, turns: {1}", s.sessions, s.turns))}. ${escape(l("Computed on this machine from the transcript; nothing is sent anywhere."))}</p>
 ${sections.join("\n")}
 </main></body></html>`;
 }

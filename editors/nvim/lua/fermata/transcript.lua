@@ -3,6 +3,7 @@
 --- that folds, marks and the cursor stay where they are.
 local client = require('fermata.client')
 local notify = require('fermata.notify')
+local refs_of = require('fermata.refs')
 local session = require('fermata.session')
 
 local M = {}
@@ -10,11 +11,6 @@ local M = {}
 local text_interval = 40 -- milliseconds between two writes of what is said
 local page = 300 -- entries that are shown first of a long session
 local render_interval = 120 -- milliseconds between two renderings of the log
-
----@class fermata.Ref
----@field line integer of the buffer, from 1
----@field seq integer
----@field turn? string of this line and those after it, up to the next that names one
 
 ---@class fermata.Live
 ---@field turn string
@@ -35,6 +31,9 @@ local render_interval = 120 -- milliseconds between two renderings of the log
 ---@field rendering? uv.uv_timer_t
 ---@field asked boolean a rendering is on its way
 ---@field again boolean and another one is needed
+---@field above integer how many lines of older entries were put above the first page
+---@field partial boolean whether older entries are still missing
+---@field filling boolean they are on their way
 
 local transcripts = {} ---@type table<string, fermata.Transcript>
 
@@ -141,28 +140,6 @@ local function lines_of(text)
   return lines
 end
 
---- The entry after which a rendering must begin for all that can still change: the turn before the last one.
----@param t fermata.Transcript
----@return integer since, integer first line (0-based) of what is rendered anew
-local function settled(t)
-  local seen, last = 0, nil
-  for i = #t.refs, 1, -1 do
-    local ref = t.refs[i]
-    if ref.turn and ref.turn ~= last then
-      last, seen = ref.turn, seen + 1
-    end
-    if seen == 3 then
-      -- ref is the first line of the third turn from the end, or one below: what comes after it in the log is the rest.
-      for j = i + 1, #t.refs do
-        if t.refs[j].turn then
-          return t.refs[j].seq - 1, t.refs[j].line - 1
-        end
-      end
-    end
-  end
-  return 0, 0
-end
-
 ---@param t fermata.Transcript
 ---@param result table
 ---@param since integer
@@ -172,9 +149,9 @@ local function rendered(t, result, since, first)
   local refs = since == 0 and {} or vim.tbl_filter(function(ref)
     return ref.line <= first
   end, t.refs)
+  refs_of.add(refs, lines, result.lines, first)
   local newest = 0
   for _, ref in ipairs(result.lines) do
-    table.insert(refs, { line = first + ref.line, seq = ref.seq, turn = ref.turn })
     newest = math.max(newest, ref.seq)
   end
   t.refs = refs
@@ -198,7 +175,8 @@ local function render(t, done)
     return
   end
   t.asked = true
-  local since, first = settled(t)
+  local since, first = refs_of.settled(t.refs, t.partial)
+  local above = t.above
   local params = { session = t.session, since = since > 0 and since or nil }
   client.request(t.root, 'fermata/transcript/render', params, function(err, result)
     t.asked = false
@@ -209,7 +187,7 @@ local function render(t, done)
       notify.failed(err)
       return
     end
-    rendered(t, result, since, first)
+    rendered(t, result, since, first + t.above - above)
     if t.again then
       t.again = false
       render(t)
@@ -220,12 +198,47 @@ local function render(t, done)
   end)
 end
 
---- Shows the newest entries of a long session at once, then all of it.
+--- Fetches the entries before those that are shown.
 ---@param t fermata.Transcript
----@param done fun()
+local function fill(t)
+  if not t.partial or t.filling then
+    return
+  end
+  t.filling = true
+  client.request(t.root, 'fermata/transcript/render', { session = t.session }, function(err, result)
+    if err or not vim.api.nvim_buf_is_loaded(t.buf) then
+      t.filling = false
+      if err then
+        notify.failed(err)
+      end
+      return
+    end
+    local before
+    for i, ref in ipairs(result.lines) do
+      if t.refs[1] and ref.seq == t.refs[1].seq then
+        before = i
+        break
+      end
+    end
+    if not before then -- nothing of it is there yet, or it is no more
+      t.partial, t.filling = false, false
+      rendered(t, result, 0, 0)
+      return
+    end
+    local lines = vim.split(result.text, '\n', { plain = true })
+    local refs = {} ---@type fermata.Ref[]
+    refs_of.add(refs, lines, vim.list_slice(result.lines, 1, before - 1), 0)
+    require('fermata.older').put(t, edit, vim.list_slice(lines, 1, result.lines[before].line - 1), refs)
+  end)
+end
+
+--- Shows the newest entries of a long session at once, then, bit by bit, those before them.
+---@param t fermata.Transcript
+---@param done fun() once the newest are there
 local function first_page(t, done)
   if t.rendered > 0 then
     render(t, done)
+    fill(t)
     return
   end
   local params = { session = t.session, since = -page }
@@ -233,14 +246,10 @@ local function first_page(t, done)
     if err then
       notify.failed(err)
     elseif vim.api.nvim_buf_is_loaded(t.buf) then
-      local whole = vim.startswith(result.text, '# ')
-      rendered(t, result, whole and 0 or 1, 0)
-      if whole then
-        done()
-      else
-        t.refs = {} -- so that the next one is of all
-        render(t, done)
-      end
+      t.partial = not vim.startswith(result.text, '# ')
+      rendered(t, result, 0, 0)
+      done()
+      fill(t)
     end
   end)
 end
@@ -312,28 +321,12 @@ end
 function M.disconnected(root)
   for _, t in pairs(transcripts) do
     if t.root == root then
-      t.asked, t.again = false, false
+      t.asked, t.again, t.filling = false, false, false
       for _, live in ipairs(t.live) do
         live.seq = live.seq or 0 -- the next rendering has what the repair made of it
       end
     end
   end
-end
-
---- The turn and the entry at a line of a transcript.
----@param t fermata.Transcript
----@param line integer from 1
----@return string? turn
----@return integer? seq
-local function at(t, line)
-  local turn, seq
-  for _, ref in ipairs(t.refs) do
-    if ref.line > line then
-      break
-    end
-    turn, seq = ref.turn or turn, ref.seq
-  end
-  return turn, seq
 end
 
 --- The transcript in a buffer.
@@ -355,7 +348,7 @@ function M.here()
     return nil
   end
   local line = vim.api.nvim_win_get_cursor(0)[1]
-  local turn, seq = at(t, line)
+  local turn, seq = refs_of.at(t.refs, line)
   local request
   for l = line, 1, -1 do -- the request of this line is the nearest one above
     local text = vim.api.nvim_buf_get_lines(t.buf, l - 1, l, false)[1]
@@ -397,6 +390,9 @@ local function create(id, root)
     pending = {},
     asked = false,
     again = false,
+    above = 0,
+    partial = false,
+    filling = false,
   }
   transcripts[id] = t
   for _, turn in ipairs(require('fermata.turns').running()) do
@@ -415,15 +411,17 @@ local function create(id, root)
   return t
 end
 
---- The fold level of a line: a question and all that came of it is one fold, a redirect one within.
+--- The fold level of a line. It is told from what is known of the lines, never from the lines before: that would cost the
+--- length of an answer with each piece of it.
 ---@param line integer
 ---@return string|integer
 function M.fold(line)
-  local text = vim.fn.getline(line)
-  if text:byte(1) ~= 35 then -- no "#"
-    return '='
+  local t = M.of(vim.api.nvim_get_current_buf())
+  local ref = t and t.refs[refs_of.last(t.refs, line)]
+  if not ref then
+    return 0
   end
-  return text:match('^## You') and '>1' or text:match('^### You') and '>2' or '='
+  return ref.line == line and ref.turn and '>' .. ref.level or ref.level
 end
 
 ---@param t fermata.Transcript

@@ -16,16 +16,16 @@ scene("the transcript and the model input are opened from the palette", async (p
   await w.command("Fermata: Open Transcript");
   await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
   await w.until("the transcript", async () => (await w.editorText()).includes("It greets the world."));
-  await w.page.locator(".codelens-decoration", { hasText: "Model Input" }).first().waitFor();
+  await w.page.locator(".codelens-decoration:visible", { hasText: "Model Input" }).first().waitFor();
   await w.shot("10-transcript");
 
   await w.command("Fermata: Show Model Input");
   await w.page.locator(".tab.active", { hasText: "Model input.jsonc" }).waitFor();
   await w.until("the verified line", async () => (await w.editorText()).includes("✓ as sent"));
-  await w.page.locator(".codelens-decoration", { hasText: "Compare with Previous Request" }).first().waitFor();
+  await w.page.locator(".codelens-decoration:visible", { hasText: "Compare with Previous Request" }).first().waitFor();
   await w.shot("11-model-input");
 
-  await w.page.locator(".codelens-decoration a", { hasText: "Exact Bytes" }).first().click();
+  await w.page.locator(".codelens-decoration:visible a", { hasText: "Exact Bytes" }).first().click();
   await w.page.locator(".tab.active", { hasText: "Exact bytes.json" }).waitFor();
   const raw = await place().fermata(project, "input", "--raw");
   await w.until("the exact bytes", async () => read(await w.editorText()).startsWith(read(raw).slice(0, 60)));
