@@ -83,7 +83,7 @@ test: bubblewrap ## Run all tests, with the race detector where there is a C com
 	    if [ "$$CI" = true ]; then echo 'no working C compiler: the race detector needs one (install gcc or clang)' >&2; exit 1; fi; \
 	    echo '   no working C compiler: testing without the race detector'; \
 	  fi; \
-	  PATH="$$PATH:$(BUBBLEWRAP)" $(GO) test $$race $(ARGS) $(PKG))
+	  PATH="$$PATH:$(BUBBLEWRAP)" $(GO) test -timeout 30m $$race $(ARGS) $(PKG))
 	@[ '$(PKG)' != ./... ] || $(MAKE) test-nvim
 	@[ '$(PKG)' != ./... ] || $(MAKE) test-vscode
 
