@@ -19,7 +19,7 @@ const (
 	searchWorkers = 8         // at most, files searched side by side
 	searchAhead   = 32        // jobs that are searched before it is known whether they are needed
 	searchHead    = 256 << 10 // bytes of a file that are looked at as a whole
-	searchSteps   = 50 << 20  // of an expression, between two looks at whether the search is stopped
+	searchSteps   = 256 << 20 // of an expression, between two looks at whether the search is stopped
 )
 
 // search is one grep. Files are searched side by side and shown in the order of a walk, with memory for as many as are

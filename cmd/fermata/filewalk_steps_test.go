@@ -296,6 +296,11 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 		w.reboot()
 		w.news()
 		now := fileModel{w.onDisk(), w.inEditor()}
+		for name := range w.maybe {
+			if _, ok := changes[name]; !ok {
+				changes[name] = &walkChange{before: before.content(name)}
+			}
+		}
 		for name, ch := range changes {
 			switch is, was := now.content(name), before.content(name); {
 			case sameText(is, was):

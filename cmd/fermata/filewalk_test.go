@@ -96,7 +96,7 @@ type fileWalk struct {
 	turns   []string
 	maybe   map[string]bool // files of which nobody knows what a killed daemon has done to them: what reverts say of them is free
 	begun   map[string]int  // of each turn, how many steps there were before it
-	reverts []string       // that wrote files
+	reverts []string        // that wrote files
 	wrote   map[string][]walkStep
 	said    []string // what was done, for the report of a failure
 	done    map[string]int

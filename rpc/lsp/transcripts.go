@@ -2,7 +2,9 @@ package lsp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"unicode/utf8"
 
 	"fermata/agent/model"
@@ -48,13 +50,27 @@ func (s *server) render(ctx context.Context, id transcript.SessionID, format str
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	entries, err := store.Entries(ctx, id, 0, 0)
+	info, err := store.Session(ctx, id)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	if since < 0 {
-		since = max(0, int64(len(entries))+since)
+		since = max(0, info.Seq+since)
 	}
+	var entries []transcript.Entry
+	if since > 0 { // of what is left out only the turns count: which thread a later one belongs to
+		begun, err := store.EntriesOf(ctx, id, transcript.KindTurnStarted)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		first, _ := slices.BinarySearchFunc(begun, since+1, func(e transcript.Entry, seq int64) int { return cmp.Compare(e.Seq, seq) })
+		entries = begun[:first]
+	}
+	rest, err := store.Entries(ctx, id, since, 0)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	entries = append(entries, rest...)
 	turns = make(map[int64]transcript.TurnID, len(entries))
 	var turn transcript.TurnID
 	for _, e := range entries {
@@ -74,10 +90,6 @@ func (s *server) render(ctx context.Context, id transcript.SessionID, format str
 			}
 		}
 		return b.Bytes(), lines, turns, nil
-	}
-	info, err := store.Session(ctx, id)
-	if err != nil {
-		return nil, nil, nil, err
 	}
 	lines, err = transcript.MarkdownSince(&b, info, entries, since)
 	return b.Bytes(), lines, turns, err

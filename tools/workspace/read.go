@@ -73,7 +73,7 @@ type Stream struct {
 	again  io.ReaderAt // the same content from anywhere; nil when it can be read only once
 }
 
-// Stream opens a file of any length. Errors are those of Read but for ErrTooLarge.
+// Stream opens a file of any length, and ends where the file ended then. Errors are those of Read but for ErrTooLarge.
 func (w *Workspace) Stream(name string) (*Stream, error) {
 	clean, real, err := w.locate(name)
 	if err != nil {
@@ -86,7 +86,19 @@ func (w *Workspace) Stream(name string) (*Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{f, real, size, false, links(f), "", f}, nil
+	return &Stream{asLongAsItWas(f, size), real, size, false, links(f), "", f}, nil
+}
+
+// asLongAsItWas ends where the file ended when it was opened, so that one which grows faster than it is read has an end too. Files
+// of no length are those that a system makes up while they are read.
+func asLongAsItWas(f *os.File, size int64) io.ReadCloser {
+	if size == 0 {
+		return f
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(f, size), f}
 }
 
 // openRegular looks before it opens, because opening alone can act on a device, and again afterwards, because the name

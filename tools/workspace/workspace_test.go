@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -238,5 +239,18 @@ func TestANameIsShownSafely(t *testing.T) {
 		if got := Show(in); got != want {
 			t.Errorf("Show(%q) = %s, want %s", in, got, want)
 		}
+	}
+}
+
+func TestAStreamEndsWhereTheFileEndedWhenItWasOpened(t *testing.T) {
+	w := tree(t, "-- log --\nfirst\n", nil)
+	s, err := w.Stream("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	put(t, filepath.Join(w.Root(), "log"), "first\nsecond\n")
+	if b, err := io.ReadAll(s); err != nil || string(b) != "first\n" {
+		t.Errorf("%q %v", b, err)
 	}
 }

@@ -71,7 +71,7 @@ func TestAnyBufferCanBeAskedAbout(t *testing.T) {
 func TestCommandsAreCompleted(t *testing.T) {
 	inBoth(t, "reply\nsay ok\n", func(t *testing.T, u *user) {
 		for _, tt := range []struct{ line, want string }{
-			{"Fermata re", "redirect retry revert"},
+			{"Fermata re", "redirect rename retry revert"},
 			{"Fermata revert ", "undo"},
 			{"5,6Fermata tr", "transcript"},
 			{"Fermata! a", "answer ask"},

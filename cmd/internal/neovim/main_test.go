@@ -142,15 +142,21 @@ func (u *user) read(name string) string {
 // start starts Neovim with the plugin and nothing else, on some files of the project.
 func (u *user) start(o Options, files ...string) {
 	u.t.Helper()
+	o.Args = append([]string{"--clean", "-i", "NONE", "-n",
+		"--cmd", "set runtimepath^=" + plugin, "--cmd", "let g:fermata = {'path': '" + binary + "'}",
+	}, append(o.Args, files...)...)
+	u.startBare(o)
+}
+
+// startBare starts Neovim as it is, with the user's own configuration and packages.
+func (u *user) startBare(o Options) {
+	u.t.Helper()
 	o.Program, o.Dir = u.program, u.root
 	o.Env = append(o.Env,
 		"HOME="+u.home, "PATH="+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "TMPDIR="+u.home,
 		"XDG_CONFIG_HOME="+filepath.Join(u.home, "config"), "XDG_DATA_HOME="+filepath.Join(u.home, "data"),
 		"XDG_STATE_HOME="+filepath.Join(u.home, "state"), "XDG_CACHE_HOME="+filepath.Join(u.home, "cache"),
 	)
-	o.Args = append([]string{"--clean", "-i", "NONE", "-n",
-		"--cmd", "set runtimepath^=" + plugin, "--cmd", "let g:fermata = {'path': '" + binary + "'}",
-	}, append(o.Args, files...)...)
 	u.Neovim = Start(u.t, o)
 }
 

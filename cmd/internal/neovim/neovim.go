@@ -26,6 +26,7 @@ type Options struct {
 	Env     []string // the whole environment
 	Width   int      // columns; 0 means 100
 	Height  int      // lines; 0 means 40
+	Colours int      // that the terminal has; 0 means all, and 'termguicolors'
 }
 
 // Neovim is a running Neovim with a screen attached.
@@ -74,7 +75,10 @@ func Start(t testing.TB, o Options) *Neovim {
 		n.Close()
 		<-served
 	})
-	ui := map[string]any{"ext_linegrid": true, "ext_hlstate": true, "rgb": true}
+	ui := map[string]any{"ext_linegrid": true, "ext_hlstate": true, "rgb": o.Colours == 0}
+	if o.Colours > 0 {
+		ui["term_colors"] = o.Colours
+	}
 	if err := api.AttachUI(o.Width, o.Height, ui); err != nil {
 		t.Fatal(err)
 	}

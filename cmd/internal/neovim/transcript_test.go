@@ -114,6 +114,50 @@ func TestThingsAreDoneAtThePlaceInTheTranscript(t *testing.T) {
 	})
 }
 
+func TestAToolsOutputIsShownWhileItRuns(t *testing.T) {
+	const command = `while [ ! -e finish ]; do echo working; sleep 0.05; done`
+	inBoth(t, "reply\nsay Look.\ncall run {\"command\":\""+command+"\"}\nreply\nsay Done.\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Q<CR>")
+		u.See("Fermata asks to run this")
+		u.answer("y")
+		u.SeeNot("Fermata asks")
+		u.Ex("Fermata transcript")
+		u.See("Look.", "    working")
+		u.write("project/finish", "")
+		u.See("Done.")
+		text := u.settled() // the log says what came of it
+		if strings.Contains(text, "    working") || strings.Count(text, "Look.") != 1 {
+			t.Errorf("the transcript is\n%s", text)
+		}
+	})
+}
+
+func TestASessionIsRenamedAndDeleted(t *testing.T) {
+	inBoth(t, "reply First\nsay Eins.\nreply Second\nsay Zwei.\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask First<CR>")
+		u.See("Eins.")
+		u.Ex("Fermata transcript")
+		u.See("# First")
+		u.Ex("Fermata rename A better title")
+		u.See("# A better title", "Eins.")
+		u.Type("gD")
+		u.See("Session “A better title”", "Delete it for good: all 1 turn, also their model inputs")
+		u.Type("1<CR>") // keep it
+		u.SeeNot("Delete it for good")
+		u.See("# A better title")
+		u.Ex("Fermata delete")
+		u.See("Delete it for good")
+		u.Type("2<CR>")
+		u.See("deleted: 1 turn, 1 model input")
+		u.SeeNot("# A better title")
+		u.Type(":Fermata ask Second<CR>") // in a new session
+		u.See("Answered…Zwei.")
+		if body := u.last(); strings.Contains(body, "Eins.") {
+			t.Errorf("the request is\n%s", body)
+		}
+	})
+}
+
 // guards M7, P3
 func TestAModelInputIsShownAsItWasSent(t *testing.T) {
 	inBoth(t, "reply First\nsay Eins.\nreply Second\nsay Zwei.\n", func(t *testing.T, u *user) {

@@ -35,6 +35,8 @@ export class Asking {
     const session = args?.session ?? (await this.sessions.forQuestion(this.sessions.rootOf(uri)));
     const anchor = uri?.scheme === "file" ? { uri: uri.toString(), range: fromRange(range ?? new vscode.Range(0, 0, 0, 0)) } : undefined;
     this.run(this.daemon.request("fermata/turn/start", { session, prompt, clientId: randomUUID(), ...(anchor && { anchor }), ...this.model() }));
+    // Without a line to stand at, the answer streams in the transcript.
+    if (anchor === undefined) await vscode.commands.executeCommand("fermata.openTranscript", { session } satisfies CommandArgs);
   }
 
   async stop(about?: vscode.CommentThread | CommandArgs): Promise<void> {

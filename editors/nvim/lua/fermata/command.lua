@@ -46,6 +46,18 @@ M.commands = {
       require('fermata.sessions').pick(text, args.mods)
     end,
   },
+  rename = {
+    about = 'give the session of this transcript, else the one used last, another title',
+    run = function(text)
+      require('fermata.title').rename(text)
+    end,
+  },
+  delete = {
+    about = 'delete the session of this transcript, else the one used last, for good, after a question',
+    run = function()
+      require('fermata.title').delete()
+    end,
+  },
   changes = {
     about = 'show what a turn changed, in diffs',
     run = function()

@@ -47,7 +47,7 @@ handlers['answer'] = function(event)
   if not turn then
     return
   end
-  turn.note = nil
+  turn.note, turn.answered = nil, event.entry.step
   for _, part in ipairs(event.entry.parts or {}) do
     if part.type == 'call' then
       turns.tool(turn, { step = event.entry.step, call = part.call.id, name = part.call.name, state = 'queued' })

@@ -109,6 +109,26 @@ M.actions = {
     end,
   },
   {
+    key = 'gR',
+    name = 'Rename the session',
+    fits = function()
+      return true
+    end,
+    run = function()
+      require('fermata.title').rename()
+    end,
+  },
+  {
+    key = 'gD',
+    name = 'Delete the session',
+    fits = function()
+      return true
+    end,
+    run = function()
+      require('fermata.title').delete()
+    end,
+  },
+  {
     key = 'gf',
     name = 'Open the file',
     fits = function(here)

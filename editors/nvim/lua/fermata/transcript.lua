@@ -2,6 +2,7 @@
 --- as it comes, and replaced by the daemon's rendering once it is in the log. Lines that stay the same are never touched, so
 --- that folds, marks and the cursor stay where they are.
 local client = require('fermata.client')
+local live_of = require('fermata.live')
 local notify = require('fermata.notify')
 local refs_of = require('fermata.refs')
 local session = require('fermata.session')
@@ -11,12 +12,6 @@ local M = {}
 local text_interval = 40 -- milliseconds between two writes of what is said
 local page = 300 -- entries that are shown first of a long session
 local render_interval = 120 -- milliseconds between two renderings of the log
-
----@class fermata.Live
----@field turn string
----@field step integer
----@field seq? integer the entry that holds it by now
----@field text string
 
 ---@class fermata.Transcript
 ---@field session string
@@ -121,17 +116,6 @@ local function append(t, text)
   end)
 end
 
---- What is said, as it is appended behind the rendering.
----@param t fermata.Transcript
----@return string
-local function live_text(t)
-  local out = {}
-  for _, live in ipairs(t.live) do
-    table.insert(out, live.text)
-  end
-  return table.concat(out)
-end
-
 ---@param text string
 ---@return string[] lines, with one empty line at the end
 local function lines_of(text)
@@ -160,7 +144,7 @@ local function rendered(t, result, since, first)
     return not live.seq or live.seq > newest
   end, t.live)
   t.pending = {}
-  local live = live_text(t)
+  local live = live_of.text(t.live)
   if live ~= '' then
     vim.list_extend(lines, vim.split(live, '\n', { plain = true }))
   end
@@ -263,34 +247,6 @@ local function render_soon(t)
   end)
 end
 
----@param t fermata.Transcript
----@param event table
-local function said(t, event)
-  local live = t.live[#t.live]
-  if not live or live.seq or live.turn ~= event.turn or live.step ~= event.step then
-    live = { turn = event.turn, step = event.step, text = '' }
-    table.insert(t.live, live)
-    t.part = nil
-    if #t.live == 1 then
-      append(t, '\n')
-    end
-  end
-  local text = event.text:gsub('\r\n?', '\n')
-  if event.part ~= t.part then
-    local gap = live.text == '' and '' or '\n\n'
-    if event.part == 'reasoning' then
-      text = gap .. '> *Reasoning*\n>\n> ' .. text:gsub('\n', '\n> ')
-    else
-      text = gap .. text
-    end
-    t.part = event.part
-  elseif event.part == 'reasoning' then
-    text = text:gsub('\n', '\n> ')
-  end
-  live.text = live.text .. text
-  append(t, text)
-end
-
 --- Takes an event into account, if its session is shown.
 ---@param event table
 function M.event(event)
@@ -298,21 +254,40 @@ function M.event(event)
   if not t then
     return
   end
-  if event.kind == 'delta' then
-    said(t, event)
+  if event.kind == 'delta' or event.kind == 'tool.output' then
+    local text = live_of[event.kind == 'delta' and 'said' or 'output'](t, event)
+    if text then
+      append(t, text)
+    else
+      render_soon(t)
+    end
     return
   end
   if event.kind == 'stopping' then
     append(t, '\n\n*stopping…*')
-  elseif event.kind == 'retracted' or event.kind == 'answer' or event.kind == 'turn.ended' then
-    for _, live in ipairs(t.live) do
-      if not live.seq and live.turn == (event.turn or event.entry.turn) then
-        live.seq = event.seq or 0
-      end
-    end
   end
-  if event.kind ~= 'tool.output' and event.kind ~= 'resend' then
+  live_of.settle(t.live, event)
+  if event.kind ~= 'resend' then
     render_soon(t)
+  end
+end
+
+--- A session has another title.
+---@param id string
+function M.renamed(id)
+  local t = transcripts[id]
+  if t and not t.partial then -- else its heading is still to come
+    t.refs = {}
+    render(t)
+  end
+end
+
+--- A session is no more.
+---@param id string
+function M.deleted(id)
+  local t = transcripts[id]
+  if t and vim.api.nvim_buf_is_valid(t.buf) then
+    vim.api.nvim_buf_delete(t.buf, { force = true })
   end
 end
 
@@ -396,7 +371,8 @@ local function create(id, root)
   }
   transcripts[id] = t
   for _, turn in ipairs(require('fermata.turns').running()) do
-    if turn.session == id and turn.id and #turn.text > 0 then -- what was said before anybody looked
+    local said = turn.session == id and turn.id and turn.answered ~= turn.step and #turn.text > 0
+    if said then -- before anybody looked
       table.insert(t.live, { turn = turn.id, step = turn.step, text = '\n' .. table.concat(turn.text) })
       t.part = 'text'
     end
@@ -424,6 +400,18 @@ function M.fold(line)
   return ref.line == line and ref.turn and '>' .. ref.level or ref.level
 end
 
+--- What stands for a closed fold: how many lines it has, and the question.
+---@return string
+function M.fold_text()
+  local first, last = vim.v.foldstart, vim.v.foldend
+  local question
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(0, first, math.min(last, first + 8), false)) do
+    question = question or line:match('^> (.*%S)')
+  end
+  local who = vim.fn.getline(first):match('^#+ ([^,]*)') or ''
+  return ('+-- %s · %s · %d lines'):format(who, question or '', last - first + 1)
+end
+
 ---@param t fermata.Transcript
 ---@param modifiers? string of the command
 local function show(t, modifiers)
@@ -436,6 +424,7 @@ local function show(t, modifiers)
   local wo = vim.wo[vim.api.nvim_get_current_win()][0]
   wo.foldmethod = 'expr'
   wo.foldexpr = 'v:lua.require("fermata.transcript").fold(v:lnum)'
+  wo.foldtext = 'v:lua.require("fermata.transcript").fold_text()'
   wo.foldlevel = 99
   wo.wrap = true
   wo.linebreak = true

@@ -26,6 +26,7 @@ local M = {}
 ---@field anchor? table as the protocol has it
 ---@field state fermata.State
 ---@field step integer
+---@field answered? integer the newest step whose answer is in the log
 ---@field text string[] the pieces of the newest answer
 ---@field thought boolean whether something was said that is no text yet
 ---@field words integer of all answers

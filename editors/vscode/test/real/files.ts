@@ -45,7 +45,7 @@ scene("what a turn changed is shown side by side, reverted, and put back", async
 scene("an edit of an open unsaved document is one undo stop, and saves nothing", async (project) => {
   const w = await place().open(project);
   await w.file("main.go", 1);
-  await w.page.keyboard.type("// mine\n");
+  await w.page.keyboard.type("var mine = 1\n");
   await w.ask("Change the open file.");
   await w.permission(/edit_file/).getByText("Allow Once").click();
   await w.answer("Changed.");

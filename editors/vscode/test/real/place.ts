@@ -96,7 +96,7 @@ export class Place {
     this.write("vscode/User/settings.json", JSON.stringify({
       "window.autoDetectColorScheme": true, "workbench.preferredDarkColorTheme": "Dark Modern", "workbench.preferredLightColorTheme": "Light Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
       "editor.minimap.enabled": false, "chat.commandCenter.enabled": false, "workbench.secondarySideBar.defaultVisibility": "hidden",
-      "git.enabled": false, "comments.openView": "never", "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
+      "git.enabled": false, "files.autoSave": "off", "comments.openView": "never", "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
       "workbench.enableExperiments": false, "window.commandCenter": false, "workbench.reduceMotion": "on", "editor.cursorBlinking": "solid", ...more,
     }, null, 1));
   }

@@ -35,18 +35,18 @@ export class Window {
   /** Opens a file by its name, and puts the cursor at the beginning of a line, from 1. */
   async file(name: string, line = 1): Promise<void> {
     await this.page.keyboard.press("Control+p");
-    await this.quickInput(`${name}:${line}`, true);
+    await this.quickInput(`${name}:${line}`, name);
     await this.page.locator(".tab.active", { hasText: name }).waitFor();
     await this.page.locator(".editor-instance .view-line").first().waitFor();
   }
 
-  /** Types into the input that has just opened, and sends it. With pick it waits for something to choose. */
-  async quickInput(text: string, pick = false): Promise<void> {
+  /** Types into the input that has just opened, and sends it, with pick once a choice that holds it is at hand. */
+  async quickInput(text: string, pick?: string): Promise<void> {
     const input = this.page.locator(".quick-input-widget:visible input[type=text], .quick-input-widget:visible input:not([type])").first();
     await input.waitFor();
     const before = await input.inputValue();
     await input.fill(before.startsWith(">") && !text.startsWith(">") ? `>${text}` : text);
-    if (pick) await this.page.locator(".quick-input-widget .monaco-list-row.focused").first().waitFor();
+    if (pick !== undefined) await this.page.locator(".quick-input-widget .monaco-list-row.focused", { hasText: pick }).first().waitFor();
     await input.press("Enter");
   }
 
@@ -160,7 +160,11 @@ export class Window {
     await this.page.locator(".monaco-workbench.vs-dark").waitFor();
   }
 
+  /** Closes the window as a person does: VS Code hears of it, and ends what runs for it. */
   async close(): Promise<void> {
-    if (!this.page.isClosed()) await this.page.close();
+    if (this.page.isClosed()) return;
+    this.page.on("dialog", (d) => void d.accept()); // what is unsaved
+    await this.page.goto("about:blank").catch(() => undefined);
+    await this.page.close();
   }
 }

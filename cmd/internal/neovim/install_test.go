@@ -1,0 +1,81 @@
+//go:build nvim
+
+package neovim
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// configure writes an init.lua that names the binary, and more of it.
+func (u *user) configure(more string) {
+	u.t.Helper()
+	u.write("config/nvim/init.lua", fmt.Sprintf("vim.g.fermata = { path = %q }\n%s", binary, more))
+}
+
+// There is nothing to call: a package is a folder below pack/*/start, or below opt and :packadd.
+func TestAPlainPackageIsEnough(t *testing.T) {
+	for version, program := range neovims {
+		for _, how := range []struct{ name, folder, init string }{
+			{"start", "start", ""}, {"opt", "opt", "vim.cmd.packadd('fermata')\n"},
+		} {
+			t.Run(version+"/"+how.name, func(t *testing.T) {
+				t.Parallel()
+				u := newUser(t, program, "reply\nsay \"Well met.\"\n")
+				u.configure(how.init)
+				dir := filepath.Join(u.home, "data", "nvim", "site", "pack", "any", how.folder)
+				if err := os.MkdirAll(dir, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(plugin, filepath.Join(dir, "fermata")); err != nil {
+					t.Fatal(err)
+				}
+				u.startBare(Options{Args: []string{"main.go"}})
+				u.Type(":Fermata ask Q<CR>")
+				u.See("Answered…Well met.")
+			})
+		}
+	}
+}
+
+// Neovim 0.12 has a manager of its own. What the manual says to write is run here, on a repository of the same shape.
+func TestNeovimsOwnManagerInstallsIt(t *testing.T) {
+	for version, program := range neovims {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, program, "reply\nsay \"Well met.\"\n")
+			repo := filepath.Join(u.home, "repository")
+			if err := os.CopyFS(filepath.Join(repo, "editors", "nvim"), os.DirFS(plugin)); err != nil {
+				t.Fatal(err)
+			}
+			git := exec.Command("sh", "-c", "git init -q && git add . && git -c user.name=a -c user.email=a@example.invalid commit -q -m plugin")
+			git.Dir, git.Env = repo, []string{"HOME=" + u.home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_NOSYSTEM=1"}
+			if out, err := git.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			manual, err := os.ReadFile(filepath.Join(plugin, "doc", "fermata.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, snippet, found := strings.Cut(string(manual), "vim.pack.add({ 'https://…/fermata' }, {")
+			snippet, _, closed := strings.Cut(snippet, "\n<")
+			if !found || !closed {
+				t.Fatal("the manual does not show vim.pack.add")
+			}
+			u.configure("if not vim.pack then return end\n" + // Neovim before 0.12 has none
+				"vim.pack.add({ 'file://" + repo + "' }, { confirm = false," + snippet + "\n")
+			u.startBare(Options{Args: []string{"main.go"}})
+			var has bool
+			u.Lua(&has, "return vim.pack ~= nil")
+			if !has {
+				return
+			}
+			u.Type(":Fermata ask Q<CR>")
+			u.See("Answered…Well met.")
+		})
+	}
+}
