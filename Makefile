@@ -92,7 +92,7 @@ test: bubblewrap ## Run all tests, with the race detector where there is a C com
 test-nvim: ## Test the Neovim plugin in two real Neovims, which are fetched into .cache
 	$(call step,test-nvim, \
 	  if [ "$$CI" != true ] && ! command -v apt-get >/dev/null; then \
-	    echo '   not tested: the Neovims come from Debian packages, and there is no apt-get here'; exit 0; \
+	    echo '   not tested: the Neovims come from Debian packages; there is no apt-get here'; exit 0; \
 	  fi; \
 	  $(GO) test -tags nvim $(ARGS) ./cmd/internal/neovim)
 
