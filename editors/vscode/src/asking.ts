@@ -61,7 +61,7 @@ export class Asking {
   /** The next question in a thread whose last answer is complete. */
   private followUp(turn: Turn, words: string): void {
     const clientId = randomUUID();
-    this.turns.join(clientId, turn.turn);
+    this.conversation.join(clientId, turn);
     this.run(this.daemon.request("fermata/turn/start", { session: turn.session, prompt: [{ type: "text", text: words }], clientId, ...this.anchorOf(turn), ...this.model() }));
   }
 

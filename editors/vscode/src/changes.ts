@@ -29,12 +29,12 @@ export class Changes implements vscode.TextDocumentContentProvider, vscode.Dispo
     const resources = r.files.map((f): [vscode.Uri, vscode.Uri | undefined, vscode.Uri | undefined] => [
       vscode.Uri.parse(f.uri, true), this.side(r.turn, f, "before"), this.side(r.turn, f, "after"),
     ]);
-    await vscode.commands.executeCommand("vscode.changes", r.files.length === 1 ? l10n.t("Changes of the turn (1 file)") : l10n.t("Changes of the turn ({0} files)", r.files.length), resources);
+    await vscode.commands.executeCommand("vscode.changes", l10n.t("Changes of the turn"), resources);
   }
 
   private side(turn: string, f: FileChange, side: "before" | "after"): vscode.Uri | undefined {
     if (f[side] === undefined) return undefined;
-    const uri = vscode.Uri.from({ scheme: blobScheme, path: `/${turn}/${side}/${f.path}` });
+    const uri = vscode.Uri.from({ scheme: blobScheme, path: `/${f.path}`, query: `${turn} ${side}` });
     this.texts.set(uri.toString(), (side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown."));
     return uri;
   }

@@ -10,6 +10,9 @@ import { live, spoke, promptText, type Turn, type Turns } from "./turns";
 /** Between two updates of a thread, in milliseconds: at most 20 a second. */
 const interval = 50;
 
+/** How many questions in reply boxes are known to belong to their threads after a reload. */
+const joinsKept = 200;
+
 interface Shown {
   thread: vscode.CommentThread;
   root: Turn;
@@ -38,6 +41,7 @@ export class Conversation implements vscode.Disposable {
   ) {
     const lane = l10n.t("What should it do instead?");
     this.controller.options = { prompt: lane, placeHolder: lane }; // a thread takes them when it is made
+    for (const [clientId, turn] of this.joins) turns.join(clientId, turn);
     this.remembered = new Map(Object.entries(memento.get<Record<string, Remembered>>("threads", {})));
     this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.onDidChangeTextDocument((e) => this.edited(e))];
   }
@@ -45,6 +49,16 @@ export class Conversation implements vscode.Disposable {
   /** The sessions whose threads were open before a reload. */
   get sessions(): string[] {
     return [...new Set([...this.remembered.values()].map((r) => r.session))];
+  }
+
+  /** Has the turn that is going to be started with a client id stand in the thread of a turn, also after a reload. */
+  join(clientId: string, turn: Turn): void {
+    this.turns.join(clientId, turn.turn);
+    void this.memento.update("joins", [...this.joins, [clientId, turn.turn]].slice(-joinsKept));
+  }
+
+  private get joins(): [string, string][] {
+    return this.memento.get<[string, string][]>("joins", []);
   }
 
   /** The turn that a thread's menus and reply box are about: the newest of its chain. */

@@ -249,14 +249,11 @@ export class Turns {
       const before = this.joins.get(s.client_id);
       if (before !== undefined) t.follows = before;
     }
-    const last = this.last(session);
     for (const m of s.queued ?? []) {
       const waited = this.message(session, m, "started");
       if (waited !== undefined) t.follows = waited.turn;
       t.queued = true;
     }
-    // The same place in the same session: what was asked in the reply box of a thread, also when the log is read again.
-    if (last?.phase === "completed" && last.anchor !== undefined && JSON.stringify(last.anchor) === JSON.stringify(s.anchor)) t.follows ??= last.turn;
     if (s.retries !== undefined) t.retries = s.retries;
     if (s.redirects !== undefined) {
       t.redirects = s.redirects;

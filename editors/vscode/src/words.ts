@@ -78,7 +78,7 @@ function answerMarkdown(t: Turn, l: Localise): string {
   const last = lastSpoken(t);
   const dims = t.phase === "stopped" || t.phase === "abandoned" || t.phase === "failed";
   for (const s of t.steps) {
-    for (const a of s.attempts) parts.push(`*${l("Attempt, not in the model input: {0}", escape(a.why))}*`, dim(a.text));
+    for (const a of s.attempts) parts.push(`*${l("Attempt, not in the model input: {0}", escape(a.why.replaceAll("_", " ")))}*`, dim(a.text));
     if (s.text.trim() !== "") parts.push(dims && s === last ? dim(s.text) : harmless(s.text));
     if (s.tools.length > 0) parts.push(toolLine(s.tools, l));
   }

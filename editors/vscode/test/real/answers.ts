@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { messages, place, read, scene } from "./scene";
+import { messages, place, read, scene, sceneIn } from "./scene";
 
 // guards S1, S3, S4, S11, D1, D2, D3, P1
 scene("an answer is stopped inline, kept word for word, and redirected in the same thread", async (project) => {
@@ -38,9 +38,7 @@ scene("an answer is stopped inline, kept word for word, and redirected in the sa
 });
 
 // guards S1: by the key, as VS Code's own chat
-scene("Ctrl+Escape stops what runs, and a silent stop offers the prompt back", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+sceneIn("answers", "Ctrl+Escape stops what runs, and a silent stop offers the prompt back", async (w, project) => {
   await w.ask("Tell a long story.");
   await w.answer(/w12/);
   await w.page.keyboard.press("Control+Escape");
@@ -61,9 +59,7 @@ scene("Ctrl+Escape stops what runs, and a silent stop offers the prompt back", a
 });
 
 // guards F1, F3, F4
-scene("an answer that breaks off is an attempt, which can be kept", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+sceneIn("answers", "an answer that breaks off is an attempt, which can be kept", async (w, project) => {
   await w.ask("Break off.");
   await w.label("Broke off");
   await w.thread().getByText(/Attempt, not in the model input/).waitFor();
@@ -74,8 +70,7 @@ scene("an answer that breaks off is an attempt, which can be kept", async (proje
   assert.equal((await place().log(project)).at(-1)?.kind, "admission");
 });
 
-scene("a selection is asked about by its code action, and the answer draws no picture and no HTML", async (project) => {
-  const w = await place().open(project);
+sceneIn("answers", "a selection is asked about by its code action, and the answer draws no picture and no HTML", async (w, project) => {
   await w.file("main.go", 6);
   await w.page.keyboard.press("Shift+End");
   const action = w.page.locator(".action-widget").getByText("Ask Fermata About This").first();
@@ -89,14 +84,12 @@ scene("a selection is asked about by its code action, and the answer draws no pi
   await w.idle();
   assert.equal(await w.thread().locator(".comment-body img").count(), 0);
   assert.match(await w.lastComment().innerText(), /!\[a picture\].*<b>it<\/b>|!a picture.*<b>it<\/b>/);
-  const prompt = (await place().log(project)).find((e) => e.kind === "turn.started")?.entry["prompt"] as { type: string; text: string }[];
+  const prompt = (await place().log(project)).findLast((e) => e.kind === "turn.started")?.entry["prompt"] as { type: string; text: string }[];
   assert.deepEqual(prompt.map((p) => p.type), ["text", "selection"]);
   assert.match(prompt[1]?.text ?? "", /Println/);
 });
 
-scene("an answer of 4,000 words as fast as they come loses none", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+sceneIn("answers", "an answer of 4,000 words as fast as they come loses none", async (w) => {
   await w.ask("Count to four thousand.");
   await w.answer(/w4000/);
   await w.idle();
@@ -104,9 +97,7 @@ scene("an answer of 4,000 words as fast as they come loses none", async (project
 });
 
 // guards S10
-scene("a message that is queued says so, and is handed back by a stop", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+sceneIn("answers", "a message that is queued says so, and is handed back by a stop", async (w, project) => {
   await w.ask("Tell a long story.");
   await w.answer(/w2/);
   await w.command("Fermata: Queue Message");

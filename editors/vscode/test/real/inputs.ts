@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { place, read, scene } from "./scene";
+import { place, read, scene, sceneIn } from "./scene";
 
 // guards M7, P3
 scene("the transcript and the model input are opened from the palette", async (project) => {
@@ -34,6 +34,7 @@ scene("the transcript and the model input are opened from the palette", async (p
   await w.command("Fermata: Show Model Input");
   await w.page.locator(".tab.active", { hasText: "Model input.jsonc" }).waitFor();
   await w.command("Go to Symbol in Editor");
+  await w.page.locator(".quick-input-widget:visible input").first().fill("@assistant");
   await w.page.locator(".quick-input-widget .monaco-list-row", { hasText: "assistant" }).first().waitFor();
   await w.shot("12-outline");
   await w.page.keyboard.press("Escape");
@@ -44,9 +45,7 @@ scene("the transcript and the model input are opened from the palette", async (p
   await w.shot("13-compare");
 });
 
-scene("sessions are listed, found, renamed, forked and deleted", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+sceneIn("sessions", "sessions are listed, found, renamed, forked and deleted", async (w, project) => {
   await w.ask("Only one sentence.");
   await w.answer("It greets the world.");
   await w.idle();
@@ -75,9 +74,7 @@ scene("sessions are listed, found, renamed, forked and deleted", async (project)
 });
 
 // guards X1
-scene("the stats are a page without a script", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+sceneIn("sessions", "the stats are a page without a script", async (w) => {
   await w.ask("Only one sentence.");
   await w.answer("It greets the world.");
   await w.command("Fermata: Show Stats");

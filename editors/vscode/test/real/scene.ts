@@ -1,6 +1,7 @@
 import * as path from "node:path";
 import { after, before, test } from "node:test";
 import { Place, type Project } from "./place";
+import type { Window } from "./window";
 
 // What the scenes share: one place, and a test that keeps a picture of what it saw when it fails.
 
@@ -18,20 +19,55 @@ before(async () => {
 });
 after(() => made?.close());
 
-/** A test with a project that holds main.go, whose windows are closed behind it. */
+/** A test with a project of its own that holds main.go, whose windows are closed behind it. */
 export function scene(name: string, play: (project: Project) => Promise<void>): void {
   test(name, async () => {
-    const project = place().project(name.replace(/\W+/g, "-").slice(0, 40), { "main.go": main });
+    await place().closeWindows(); // that of a run of scenes
+    stage = undefined;
     try {
-      await play(project);
-    } catch (err) {
-      console.log(`   ${name}: ${err instanceof Error ? (err.stack ?? err.message) : String(err)}`); // at once, not at the end of all
-      await place().failed(name);
-      throw err;
+      await watched(name, () => play(newProject(name)));
     } finally {
       await place().closeWindows();
     }
   });
+}
+
+let stage: { act: string; window: Window; project: Project } | undefined;
+
+/** A test in the window and project that it shares with the others of its act: loading a window takes the longest. */
+export function sceneIn(act: string, name: string, play: (w: Window, project: Project) => Promise<void>): void {
+  test(name, async () => {
+    if (stage?.act !== act) {
+      await place().closeWindows();
+      const project = newProject(act);
+      stage = { act, project, window: await place().open(project) };
+    } else {
+      await stage.window.clear();
+    }
+    const { window, project } = stage;
+    await watched(name, async () => {
+      await window.file("main.go", 1);
+      await play(window, project);
+    }).catch(async (err: unknown) => {
+      stage = undefined; // the next one begins anew
+      await place().closeWindows();
+      throw err;
+    });
+  });
+}
+
+function newProject(name: string): Project {
+  return place().project(name.replace(/\W+/g, "-").slice(0, 40), { "main.go": main });
+}
+
+async function watched(name: string, play: () => Promise<void>): Promise<void> {
+  try {
+    await play();
+  } catch (err) {
+    console.log(`   ${name}: ${err instanceof Error ? (err.stack ?? err.message) : String(err)}`); // at once, not at the end of all
+    await place().failed(name);
+    throw err;
+  }
 }
 
 export interface Message {

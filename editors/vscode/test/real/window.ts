@@ -111,16 +111,15 @@ export class Window {
     await this.thread().locator(".form-actions .monaco-button:not(.disabled)").first().click();
   }
 
-  /** Chooses from a list that has just opened; with many it ticks it and confirms. */
-  async quickPick(text: string, many = false): Promise<void> {
-    const row = this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first();
-    await row.waitFor();
-    if (!many) {
-      await row.click();
-      return;
-    }
-    await row.locator(".quick-input-list-checkbox, .monaco-checkbox, input[type=checkbox]").first().click();
-    await this.page.locator(".quick-input-widget .quick-input-action .monaco-button").first().click();
+  /** Chooses from a list that has just opened. */
+  async quickPick(text: string): Promise<void> {
+    await this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first().click();
+  }
+
+  /** Confirms what is ticked in a list that has just opened, once it holds some text. */
+  async confirmPicked(text: string): Promise<void> {
+    await this.page.locator(".quick-input-widget:visible .monaco-list-row", { hasText: text }).first().waitFor();
+    await this.page.locator(".quick-input-widget:visible .quick-input-action .monaco-button").first().click();
   }
 
   /** A notification that holds some text. */
@@ -158,6 +157,18 @@ export class Window {
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-light.png`) });
     await this.page.emulateMedia({ colorScheme: "dark" });
     await this.page.locator(".monaco-workbench.vs-dark").waitFor();
+  }
+
+  /** Puts away what the scene before has left: threads, messages, editors. */
+  async clear(): Promise<void> {
+    await this.page.keyboard.press("Escape");
+    while (await this.thread().isVisible()) {
+      await this.action("close").click();
+      await this.page.waitForTimeout(50);
+    }
+    await this.command("Notifications: Clear All Notifications");
+    await this.command("View: Close All Editors");
+    await this.page.locator(".tab").first().waitFor({ state: "detached" });
   }
 
   /** Closes the window as a person does: VS Code hears of it, and ends what runs for it. */
