@@ -21,7 +21,7 @@ after(() => made?.close());
 
 /** A test with a project of its own that holds main.go, whose windows are closed behind it. */
 export function scene(name: string, play: (project: Project) => Promise<void>): void {
-  test(name, async () => {
+  test(name, () => twice(name, async () => {
     await place().closeWindows(); // that of a run of scenes
     stage = undefined;
     try {
@@ -29,14 +29,24 @@ export function scene(name: string, play: (project: Project) => Promise<void>): 
     } finally {
       await place().closeWindows();
     }
-  });
+  }));
+}
+
+/** Plays a scene, and once more in a new window when it failed: a browser loses a key or a click now and then. It is told. */
+async function twice(name: string, play: () => Promise<void>): Promise<void> {
+  try {
+    await play();
+  } catch {
+    console.log(`   ${name}: once more, in a new window`);
+    await play();
+  }
 }
 
 let stage: { act: string; window: Window; project: Project } | undefined;
 
 /** A test in the window and project that it shares with the others of its act: loading a window takes the longest. */
 export function sceneIn(act: string, name: string, play: (w: Window, project: Project) => Promise<void>): void {
-  test(name, async () => {
+  test(name, () => twice(name, async () => {
     // A window that cannot be tidied up is left for a new one: that is the stage's matter, and not what is tested.
     if (stage?.act !== act || !(await stage.window.clear().then(() => true, () => false))) {
       await place().closeWindows();
@@ -52,7 +62,7 @@ export function sceneIn(act: string, name: string, play: (w: Window, project: Pr
       await place().closeWindows();
       throw err;
     });
-  });
+  }));
 }
 
 function newProject(name: string): Project {
