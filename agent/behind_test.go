@@ -52,3 +52,21 @@ func TestARedirectOfATurnThatIsAboutToHandOverGoesFirst(t *testing.T) {
 	w.wantContents(2, "user: Tell.", "assistant: Good.",
 		"user: [The user redirects you. Treat what you did above as a first attempt and revise it as follows.]\n\nBe brief.")
 }
+
+// The session of a redirect was read while that redirect was finding it.
+//
+// guards S2, D4
+func TestARedirectIsRedirectedWhileItFindsItsSession(t *testing.T) {
+	w := newWorld(t, nil, answers)
+	prev := w.run(say("Tell.")).Turn
+	for range 50 {
+		first := w.agent.ReserveRedirect(prev)
+		out := w.runIn(first, say("Be brief."))
+		second := w.agent.ReserveRedirect(first.ID())
+		rep := <-w.runIn(second, say("Be briefer."))
+		if <-out; second.Session() != w.s.ID() || rep.Turn != second.ID() {
+			t.Fatalf("the second redirect ended in session %q as %+v", second.Session(), rep)
+		}
+		prev = second.ID()
+	}
+}

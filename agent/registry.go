@@ -45,7 +45,7 @@ func (a *Agent) ReserveRedirect(stop transcript.TurnID) *Turn {
 		return a.reserve(&Turn{session: a.home(stop), redirect: true, redirects: stop})
 	}
 	prev.Stop(ErrStopped)
-	return a.reserve(&Turn{session: prev.session, redirect: true, redirects: prev.id, prev: prev})
+	return a.reserve(&Turn{session: prev.Session(), redirect: true, redirects: prev.id, prev: prev})
 }
 
 // home is the session of a turn that has ended, as far as it can be told without the disk: of a session's last turn it can. ""
