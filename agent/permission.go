@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"fermata/agent/permit"
 	"fermata/tools"
@@ -80,18 +81,40 @@ func nameDiff(c tools.Change) string {
 	return ""
 }
 
-// preview is what a call would change, as a unified diff of at most about diffBound bytes; "" when that cannot be told. It
-// runs in the goroutine of the question.
-func (c *calls) preview(ctx context.Context, k *call) string {
+// preview is what a call would change, as a unified diff of at most about diffBound bytes; "" when that cannot be told. bad is
+// not nil when the call cannot succeed: that is its result, and there is nothing to ask about. It runs in the goroutine of
+// the question.
+//
+// Invariant: a file that must not be read without a yes is in no result that came without one
+// (TestNobodyIsAskedAboutAChangeThatCannotBeMade).
+func (c *calls) preview(ctx context.Context, k *call, q permit.Call) (diff string, bad *tools.Result) {
 	if k.tool.Preview == nil {
-		return ""
+		return "", nil
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.agent.o.Log.Error("a tool panicked before its permission", "tool", k.Name, "panic", p)
+			diff, bad = "", nil
+		}
+	}()
 	env, err := c.env(k)
 	if err != nil {
-		return ""
+		return "", nil
 	}
+	changes, result := k.tool.Preview(ctx, env, json.RawMessage(k.Args))
+	if result.State == tools.Failed && !slices.ContainsFunc(q.Paths, func(path string) bool {
+		_, ok := env.MayRead(path)
+		return !ok
+	}) {
+		return "", &result
+	}
+	return showChanges(changes), nil
+}
+
+// showChanges is a unified diff of at most about diffBound bytes.
+func showChanges(changes []tools.Change) string {
 	var diff []byte
-	for _, change := range k.tool.Preview(ctx, env, json.RawMessage(k.Args)) {
+	for _, change := range changes {
 		diff = append(diff, nameDiff(change)...)
 		diff = append(diff, Diff(change.Path, change.Before, change.After).Unified...)
 	}

@@ -154,3 +154,44 @@ func TestGitIsProtectedInEveryMode(t *testing.T) {
 		t.Errorf("asked %d times, the report says %+v", len(*asked), rep.Tools)
 	}
 }
+
+// A change that cannot be made is the tool's failure at once. Where its reason would show a file that needs a yes to be read, the
+// user is asked all the same.
+//
+// guards P3
+func TestNobodyIsAskedAboutAChangeThatCannotBeMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		tool, args string
+		asked      int
+		says       string
+	}{
+		"an edit that matches nothing":     {"edit_file", `{"path":"a.txt","old":"tow","new":"2"}`, 0, "old is not in the file"},
+		"a patch that does not apply":      {"apply_patch", `{"patch":"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-uno\n+1\n"}`, 0, "a.txt"},
+		"a file that nobody has read":      {"write_file", `{"path":"a.txt","content":"x\n"}`, 0, "you have not read it"},
+		"a move onto what is there":        {"move_path", `{"from":"a.txt","to":"b.txt"}`, 0, "b.txt"},
+		"a file that is not there":         {"delete_path", `{"path":"c.txt"}`, 0, "c.txt"},
+		"an edit in a secret file":         {"edit_file", `{"path":".env","old":"KYE","new":"x"}`, 1, "permission"},
+		"a patch of a secret file":         {"apply_patch", `{"patch":"--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-KYE=1\n+KEY=2\n"}`, 1, "permission"},
+		"a patch of a secret file as well": {"apply_patch", `{"patch":"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-uno\n+1\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-KYE=1\n+KEY=2\n"}`, 1, "permission"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, asked := asking(t, c.tool, c.args, permit.DenyCall)
+			w.put("a.txt", "one\ntwo\n")
+			w.put("b.txt", "b\n")
+			w.put(".env", "KEY=hush\n")
+			if rep := w.run(say("Do it.")); rep.Outcome != transcript.TurnCompleted {
+				t.Errorf("%+v", rep)
+			}
+			if len(*asked) != c.asked {
+				t.Errorf("asked %d times: %+v", len(*asked), *asked)
+			}
+			dump := w.dump()
+			if !strings.Contains(dump, c.says) {
+				t.Errorf("the result does not say %q:%s", c.says, dump)
+			}
+			if strings.Contains(dump, "hush") {
+				t.Errorf("a secret was read without a yes:%s", dump)
+			}
+		})
+	}
+}

@@ -142,16 +142,12 @@ func (c *calls) unknownTool(k *call) *transcript.ToolSettled {
 	return &transcript.ToolSettled{Turn: c.id, Step: c.step, Call: k.ID, Name: k.Name, State: transcript.ToolNotStarted, Cause: transcript.CauseUnknownTool, Output: text}
 }
 
-// decide asks the policy about a call: it starts, settles as denied, or the user is asked. A call whose arguments no tool
-// can run is not asked about.
+// decide asks the policy about a call: it starts, settles as denied, or the user is asked. A call that cannot succeed is not
+// asked about: its arguments are none that a tool can run, or the change it would make cannot be made.
 func (c *calls) decide(ctx context.Context, k *call) error {
 	w, _ := c.s.workspace() // without one the tool fails, and says why
 	if bad, ok := k.tool.Check(w, json.RawMessage(k.Args)); !ok {
-		t, err := c.settledOf(k, bad, 0)
-		if err != nil {
-			return err
-		}
-		return c.settle(ctx, k, t)
+		return c.settleUnasked(ctx, k, bad)
 	}
 	question := k.tool.Ask(w, json.RawMessage(k.Args))
 	decision := c.s.permits(question)
@@ -164,12 +160,19 @@ func (c *calls) decide(ctx context.Context, k *call) error {
 		if question.Command != "" {
 			q.Sandbox = c.agent.o.Sandbox.Says(c.s.Workspace())
 		}
-		q.Diff = c.preview(c.ctx, k)
-		reply, err := c.agent.o.Client.Permission(c.ctx, q)
+		var bad *tools.Result
+		var reply Reply
+		var err error
+		if q.Diff, bad = c.preview(c.ctx, k, question); bad == nil {
+			reply, err = c.agent.o.Client.Permission(c.ctx, q)
+		}
 		c.send(func() error {
 			c.asking = nil
 			if k.state != callAsked {
 				return nil // a stop has answered the question
+			}
+			if bad != nil {
+				return c.settleUnasked(ctx, k, *bad)
 			}
 			if err != nil {
 				reply = Reply{Answer: permit.DenyCall, Why: err.Error()}
@@ -178,6 +181,15 @@ func (c *calls) decide(ctx context.Context, k *call) error {
 		})
 	}()
 	return nil
+}
+
+// settleUnasked settles a call that cannot succeed.
+func (c *calls) settleUnasked(ctx context.Context, k *call, bad tools.Result) error {
+	t, err := c.settledOf(k, bad, 0)
+	if err != nil {
+		return err
+	}
+	return c.settle(ctx, k, t)
 }
 
 // send gives f to the turn's goroutine; false when that takes no more.

@@ -74,7 +74,7 @@ func TestAPreviewChangesNothing(t *testing.T) {
 			t.Errorf("%s: a preview got as far as its intent", tool.Name)
 			return nil
 		}}
-		changes := tool.Preview(t.Context(), env, json.RawMessage(args))
+		changes, result := tool.Preview(t.Context(), env, json.RawMessage(args))
 		want := map[string]string{"move_path": "x\n", "delete_path": ""}
 		after, other := want[tool.Name]
 		if !other {
@@ -82,6 +82,9 @@ func TestAPreviewChangesNothing(t *testing.T) {
 		}
 		if len(changes) != 1 || string(changes[0].After) != after {
 			t.Errorf("%s: %+v", tool.Name, changes)
+		}
+		if result.State != Done {
+			t.Errorf("%s: what would succeed is said to come to %+v", tool.Name, result)
 		}
 	}
 	if got := b.content(t, "f"); got != "x\n" {

@@ -87,8 +87,8 @@ type Tool struct {
 	// paths that the arguments name; without a workspace, when w is nil, it has no paths.
 	Ask func(w *workspace.Workspace, args json.RawMessage) permit.Call
 	// Preview tells what Run would change now, and changes nothing; nil for a tool that does not only change files. env
-	// needs no permit.
-	Preview func(ctx context.Context, env Env, args json.RawMessage) []Change
+	// needs no permit. When result is Failed it is what Run would give, as long as env may read the files of the call's Ask.
+	Preview func(ctx context.Context, env Env, args json.RawMessage) (changes []Change, result Result)
 	// Run does it.
 	Run func(ctx context.Context, env Env, args json.RawMessage) Result
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -204,4 +205,38 @@ func rss(b *testing.B) float64 {
 	var total, resident float64
 	fmt.Sscan(string(data), &total, &resident)
 	return resident * float64(os.Getpagesize()) / (1 << 20)
+}
+
+// BenchmarkStats is over 1,000 sessions with 100,000 entries: turns of two steps with a tool call each.
+func BenchmarkStats(b *testing.B) {
+	s := openStore(b, Options{})
+	output := prose(2 << 10)
+	for i := range 1000 {
+		l, err := s.NewSession(b.Context(), SessionOpened{Workspace: fmt.Sprint("/w", i%10)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range 9 {
+			turn, sent := start(b, l, output[:rand.IntN(500)+1])
+			conclude(b, l, turn, 1, sent.Request, Complete, "", text("I look."), call("c1", "read_file", `{"path":"a.go"}`))
+			add(b, l, &ToolStarted{Turn: turn, Step: 1, Call: "c1", Name: "read_file", ReadOnly: true},
+				&ToolSettled{Turn: turn, Step: 1, Call: "c1", Name: "read_file", State: ToolDone, Output: output})
+			sent = send(b, l, sendOf(turn, 2, nil))
+			out, state := TurnCompleted, Complete
+			if rand.IntN(4) == 0 {
+				out, state = TurnStopped, Stopped
+			}
+			conclude(b, l, turn, 2, sent.Request, state, out, text(output))
+		}
+	}
+	b.ReportAllocs()
+	var m median
+	for b.Loop() {
+		m.time(func() {
+			if st, err := s.Stats(b.Context(), StatsQuery{}); err != nil || st.Turns != 9000 {
+				b.Fatal(st, err)
+			}
+		})
+	}
+	m.report(b)
 }

@@ -3,7 +3,6 @@ package transcript
 import (
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -479,38 +478,4 @@ func TestEveryFigureHasItsDefinition(t *testing.T) {
 	if s := (Share{Part: 1, Of: 3}); s.Percent() != 33 || !s.Few() || (Share{Of: MinCases}).Few() || (Share{}).Percent() != 0 {
 		t.Errorf("%+v", s)
 	}
-}
-
-// BenchmarkStats is over 1,000 sessions with 100,000 entries: turns of two steps with a tool call each.
-func BenchmarkStats(b *testing.B) {
-	s := openStore(b, Options{})
-	output := prose(2 << 10)
-	for i := range 1000 {
-		l, err := s.NewSession(b.Context(), SessionOpened{Workspace: fmt.Sprint("/w", i%10)})
-		if err != nil {
-			b.Fatal(err)
-		}
-		for range 9 {
-			turn, sent := start(b, l, output[:rand.IntN(500)+1])
-			conclude(b, l, turn, 1, sent.Request, Complete, "", text("I look."), call("c1", "read_file", `{"path":"a.go"}`))
-			add(b, l, &ToolStarted{Turn: turn, Step: 1, Call: "c1", Name: "read_file", ReadOnly: true},
-				&ToolSettled{Turn: turn, Step: 1, Call: "c1", Name: "read_file", State: ToolDone, Output: output})
-			sent = send(b, l, sendOf(turn, 2, nil))
-			out, state := TurnCompleted, Complete
-			if rand.IntN(4) == 0 {
-				out, state = TurnStopped, Stopped
-			}
-			conclude(b, l, turn, 2, sent.Request, state, out, text(output))
-		}
-	}
-	b.ReportAllocs()
-	var m median
-	for b.Loop() {
-		m.time(func() {
-			if st, err := s.Stats(b.Context(), StatsQuery{}); err != nil || st.Turns != 9000 {
-				b.Fatal(st, err)
-			}
-		})
-	}
-	m.report(b)
 }

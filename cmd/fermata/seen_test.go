@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/txtar"
-
 	"fermata/cmd/internal/peer"
 )
 
@@ -30,24 +28,7 @@ import (
 //
 // guards S11, P3
 func TestNobodysChangeIsBuriedAndEachIsToldOnce(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "seen", "*.txtar"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no cases", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := map[string]string{}
-			for _, f := range archive.Files {
-				c[f.Name] = string(f.Data)
-			}
-			playSeen(t, c)
-		})
-	}
+	eachCase(t, "seen", playSeen)
 }
 
 // document is a file as an editor has it.

@@ -3,12 +3,9 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/rogpeppe/go-internal/txtar"
 
 	"fermata/cmd/internal/peer"
 )
@@ -29,24 +26,7 @@ import (
 //
 // guards P1, P2, S2, S3, S4, S5, S6, S7, S8, S10, S11, S14, F1, T1, T2, T3
 func TestWhatTheClientWasShownIsWhatTheModelSeesNext(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "stop", "*.txtar"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no cases", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			t.Parallel()
-			archive, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := map[string]string{}
-			for _, f := range archive.Files {
-				c[f.Name] = string(f.Data)
-			}
-			playStop(t, c)
-		})
-	}
+	eachCase(t, "stop", playStop)
 }
 
 func playStop(t *testing.T, c map[string]string) {

@@ -1,8 +1,9 @@
 package main
 
-import "strings"
-
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTextBreaksBetweenWordsHoweverItComes(t *testing.T) {
 	cases := map[string]struct {

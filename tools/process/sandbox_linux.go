@@ -118,16 +118,10 @@ func (s *Sandbox) arguments(root string) ([]string, error) {
 		}
 	}
 	args = append(args, "--bind", root, root)
+	args = guardGit(args, filepath.Join(root, ".git"))
 	for _, path := range hidden {
 		if within(root, path) && path != root {
 			args = hide(args, path, empty)
-		}
-	}
-	// What these name is run by git outside of the sandbox too.
-	for _, name := range []string{"hooks", "config"} {
-		path := filepath.Join(root, ".git", name)
-		if _, err := os.Lstat(path); err == nil {
-			args = append(args, "--ro-bind", path, path)
 		}
 	}
 	if s.Caches != "" {
@@ -140,6 +134,30 @@ func (s *Sandbox) arguments(root string) ([]string, error) {
 			"--setenv", "npm_config_cache", filepath.Join(cache, "npm"))
 	}
 	return append(args, "--chdir", root), nil
+}
+
+// guardGit keeps what a repository has git run, also outside of the sandbox: its hooks, which get an empty folder where there is
+// none, and its configuration. A folder that something is mounted on cannot be renamed, so no other one takes .git's place. A
+// repository that is made anew in a folder without one is not kept from anything.
+func guardGit(args []string, git string) []string {
+	info, err := os.Lstat(git)
+	switch {
+	case err != nil:
+		return args
+	case info.Mode().IsRegular(): // names a folder elsewhere
+		return append(args, "--ro-bind", git, git)
+	case info.IsDir():
+		args = append(args, "--bind", git, git)
+	}
+	for _, name := range []string{"hooks", "config", "config.worktree"} {
+		path := filepath.Join(git, name)
+		if _, err := os.Lstat(path); err == nil {
+			args = append(args, "--ro-bind", path, path)
+		} else if name == "hooks" {
+			args = append(args, "--tmpfs", path, "--remount-ro", path)
+		}
+	}
+	return args
 }
 
 // private are folders that the sandbox has of its own.

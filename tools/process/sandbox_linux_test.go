@@ -142,6 +142,7 @@ func TestASandboxConfines(t *testing.T) {
 			"hooks are not written":                {"echo evil >.git/hooks/pre-commit", "Read-only file system", true},
 			"nor added":                            {"echo evil >.git/hooks/post-checkout", "Read-only file system", true},
 			"nor git told to run something":        {"echo evil >.git/config", "Read-only file system", true},
+			"no other .git takes its place":        {"mv .git old && mkdir .git", "Device or resource busy", true},
 			"git works":                            {"echo y >.git/HEAD && cat .git/HEAD", "y", false},
 			"nothing is mounted":                   {"mount -t tmpfs none /mnt", "", true},
 			"caches are kept":                      {`echo x >"$XDG_CACHE_HOME/x" && cat ~/cache/[0-9a-f]*/x`, "x", false},
@@ -163,6 +164,41 @@ func TestASandboxConfines(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A repository without hooks, or whose .git names a folder elsewhere, is not given any by a command in a sandbox.
+func TestACommandInASandboxCannotHaveGitRunSomethingLater(t *testing.T) {
+	for range bubblewraps(t) {
+		for name, tt := range map[string]struct {
+			prepare func(git string) error
+			command string
+		}{
+			"no hooks":       {func(git string) error { return os.RemoveAll(filepath.Join(git, "hooks")) }, "mkdir -p .git/hooks && echo evil >.git/hooks/pre-commit"},
+			"a worktree":     {beWorktree, "echo gitdir: evil >.git"},
+			"a worktree too": {beWorktree, "rm .git && mkdir .git"},
+			"its own configuration": {
+				func(git string) error { return os.WriteFile(filepath.Join(git, "config.worktree"), nil, 0o600) }, "echo evil >.git/config.worktree",
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				b := newBox(t)
+				if err := tt.prepare(filepath.Join(b.root, ".git")); err != nil {
+					t.Fatal(err)
+				}
+				end, said := b.run(t, t.Context(), tt.command)
+				if end.Exit == 0 || !strings.Contains(said, "Read-only file system") && !strings.Contains(said, "Device or resource busy") {
+					t.Errorf("%+v: %s", end, said)
+				}
+			})
+		}
+	}
+}
+
+func beWorktree(git string) error {
+	if err := os.RemoveAll(git); err != nil {
+		return err
+	}
+	return os.WriteFile(git, []byte("gitdir: ../elsewhere/.git/worktrees/project\n"), 0o600)
 }
 
 // guards S7

@@ -1,28 +1,7 @@
 package workspace
 
-import (
-	"errors"
-	"os"
-	"path/filepath"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// renameNew renames, and replaces nothing: that is fs.ErrExist.
-func renameNew(r *os.Root, from, to string) error {
-	source, err := r.Open(filepath.Dir(from))
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	target, err := r.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	defer target.Close()
-	err = unix.RenameatxNp(int(source.Fd()), filepath.Base(from), int(target.Fd()), filepath.Base(to), unix.RENAME_EXCL)
-	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) { // not on this file system
-		return renameChecked(r, from, to)
-	}
-	return err
+func renameExclusive(fromFolder int, from string, toFolder int, to string) error {
+	return unix.RenameatxNp(fromFolder, from, toFolder, to, unix.RENAME_EXCL)
 }
