@@ -85,11 +85,11 @@ func decode(b []byte) (text string, form Form, why string) {
 	case UTF16BE:
 		out, ok = fromUTF16(out, b[2:], 1, 0)
 	default:
-		for _, c := range b {
-			if c < utf8.RuneSelf {
-				out = append(out, c)
-			} else {
-				out = utf8.AppendRune(out, charmap.Windows1252.DecodeByte(c))
+		for i := 0; i < len(b); i++ {
+			n := asciiPrefix(b[i:])
+			out = append(out, b[i:i+n]...)
+			if i += n; i < len(b) {
+				out = utf8.AppendRune(out, charmap.Windows1252.DecodeByte(b[i]))
 			}
 		}
 	}
@@ -171,11 +171,13 @@ func (form Form) encode(text string) ([]byte, error) {
 		return toUTF16(text, 8, 0), nil
 	}
 	out := make([]byte, 0, len(text))
-	for i, r := range text {
-		if r < utf8.RuneSelf {
-			out = append(out, byte(r))
-			continue
+	for i := 0; i < len(text); {
+		n := asciiPrefix(text[i:])
+		out = append(out, text[i:i+n]...)
+		if i += n; i == len(text) {
+			break
 		}
+		r, size := utf8.DecodeRuneInString(text[i:])
 		b, ok := charmap.Windows1252.EncodeRune(r)
 		high := b >= 0x80 && b < 0xA0
 		if !ok || r < 0xA0 || high && form.Encoding == Latin1 {
@@ -183,8 +185,25 @@ func (form Form) encode(text string) ([]byte, error) {
 				form.Encoding, Show(string(r)), r, 1+strings.Count(text[:i], "\n"))
 		}
 		out = append(out, b)
+		i += size
 	}
 	return out, nil
+}
+
+// asciiPrefix is how many bytes of ASCII s begins with.
+func asciiPrefix[T string | []byte](s T) (n int) {
+	const tops = 0x8080808080808080
+	for ; n+8 <= len(s); n += 8 {
+		w := s[n : n+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 | uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		if x&tops != 0 {
+			break
+		}
+	}
+	for n < len(s) && s[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
 }
 
 // toUTF16 is text with a byte order mark, in units whose first and second byte are those bits of them.
@@ -193,6 +212,10 @@ func toUTF16(text string, first, second int) []byte {
 	put := func(u rune) { out = append(out, byte(u>>first), byte(u>>second)) }
 	put(0xFEFF)
 	for _, r := range text {
+		if r < utf8.RuneSelf { // most
+			put(r)
+			continue
+		}
 		if r >= 0x10000 {
 			var high rune
 			high, r = utf16.EncodeRune(r)
@@ -373,10 +396,8 @@ func (c *census) chars(p []byte) {
 		c.partial = nil
 	}
 	for i < len(p) {
-		if p[i] < utf8.RuneSelf {
-			for i++; i < len(p) && p[i] < utf8.RuneSelf; i++ {
-			}
-			continue
+		if i += asciiPrefix(p[i:]); i == len(p) {
+			break
 		}
 		if !utf8.FullRune(p[i:]) {
 			c.partial = bytes.Clone(p[i:])
