@@ -230,7 +230,7 @@ func (q *request) replace(t task, done []result) step {
 			raw = strings.TrimSuffix(raw, "}") + `,"replace_all":true}`
 		}
 		return step{
-			why:   fmt.Sprintf("The text is there %d times.", n),
+			why:   fmt.Sprintf("The text is there %s.", times(n)),
 			say:   fmt.Sprintf("It holds %s %s. I replace it by %s.", code(t.what), times(n), code(t.with)),
 			calls: []call{{edit, raw}},
 		}
