@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -68,5 +69,43 @@ func TestARedirectIsRedirectedWhileItFindsItsSession(t *testing.T) {
 			t.Fatalf("the second redirect ended in session %q as %+v", second.Session(), rep)
 		}
 		prev = second.ID()
+	}
+}
+
+// The next thing that a client does when it hears of a turn's end was refused as busy, while the turn gave its lease back.
+//
+// guards D3
+func TestWhatComesRightBehindATurnsEndIsNotRefused(t *testing.T) {
+	for name, next := range map[string]func(w *world, ended *Turn) error{
+		"start": func(w *world, _ *Turn) error {
+			_, err := w.agent.Reserve(w.s.ID()).Run(t.Context(), say("And?"))
+			return err
+		},
+		"retry": func(w *world, ended *Turn) error {
+			_, err := w.agent.ReserveRetry(ended.ID()).Run(t.Context(), Start{})
+			return err
+		},
+		"keep": func(w *world, ended *Turn) error { _, err := w.agent.Keep(t.Context(), ended.ID()); return err },
+		"revert": func(w *world, _ *Turn) error {
+			_, err := w.agent.Revert(t.Context(), Revert{Session: w.s.ID()})
+			if errors.Is(err, ErrNoChanges) {
+				err = nil
+			}
+			return err
+		},
+		"delete": func(w *world, _ *Turn) error { _, err := w.agent.Delete(t.Context(), w.s.ID()); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 20 {
+				w := newWorld(t, nil, breaksOff, answers)
+				turn, out := w.start(say("Tell."))
+				w.until(is[*transcript.TurnEnded])
+				if err := next(w, turn); err != nil {
+					t.Fatal(err)
+				}
+				<-out
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"fermata/tools"
 	"fermata/tools/workspace"
 	"fermata/transcript"
 )
@@ -28,6 +29,9 @@ type Changed struct {
 	Buffer        bool // changed in an editor's open document
 	Command       bool // commands alone changed it
 	Now           FileNow
+	From          string         // where a created file was moved from, which is among the deleted ones; "": it was not moved
+	To            string         // likewise where a deleted one was moved to
+	Mode          workspace.Mode // of one that was created, deleted or moved, where it is a special one
 }
 
 // State is "created", "changed" or "deleted".
@@ -76,7 +80,53 @@ func (a *Agent) Changes(ctx context.Context, session transcript.SessionID, turn 
 		if err != nil {
 			return Changes{}, err
 		}
+		c.From, c.Mode = f.from, f.mode
 		out.Files = append(out.Files, c)
+	}
+	out.pair()
+	return out, nil
+}
+
+// pair links the two sides of each move; what is not a creation and a deletion in the end is none.
+func (c Changes) pair() {
+	deleted := map[string]*Changed{}
+	for i := range c.Files {
+		if f := &c.Files[i]; f.After == "" {
+			deleted[f.Path] = f
+		}
+	}
+	for i := range c.Files {
+		f := &c.Files[i]
+		origin := deleted[f.From]
+		if origin == nil || origin.To != "" || f.Before != "" || f.After == "" {
+			f.From = ""
+			continue
+		}
+		origin.To = f.Path
+	}
+}
+
+// Origin is the file that a created one was moved from.
+func (c Changes) Origin(f Changed) (Changed, bool) {
+	i := slices.IndexFunc(c.Files, func(o Changed) bool { return f.From != "" && o.Path == f.From })
+	if i < 0 {
+		return Changed{}, false
+	}
+	return c.Files[i], true
+}
+
+// Unified is what a turn did to files as a unified diff, with a move as git writes it.
+func (a *Agent) Unified(ctx context.Context, c Changes) ([]byte, error) {
+	var out []byte
+	for _, f := range c.Files {
+		if f.To != "" {
+			continue // told where it went
+		}
+		before, after, err := a.Contents(ctx, c, f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, unified(tools.Change{Path: f.Path, From: f.From, Before: before, After: after, Mode: f.Mode})...)
 	}
 	return out, nil
 }
@@ -99,12 +149,16 @@ func (a *Agent) sessionOf(ctx context.Context, session transcript.SessionID, tur
 	return a.Open(ctx, session)
 }
 
-// Contents are what a file held before and after, nil for no file. An empty file is not nil.
-func (a *Agent) Contents(ctx context.Context, c Changed) (before, after []byte, err error) {
-	if before, err = content(ctx, a.o.Store, c.Before); err != nil {
+// Contents are what a file held before and after, nil for no file, and of a file that was moved what it held where it came from.
+// An empty file is not nil.
+func (a *Agent) Contents(ctx context.Context, c Changes, f Changed) (before, after []byte, err error) {
+	if origin, ok := c.Origin(f); ok {
+		f.Before = origin.Before
+	}
+	if before, err = content(ctx, a.o.Store, f.Before); err != nil {
 		return nil, nil, err
 	}
-	after, err = content(ctx, a.o.Store, c.After)
+	after, err = content(ctx, a.o.Store, f.After)
 	return before, after, err
 }
 

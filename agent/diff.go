@@ -20,8 +20,11 @@ type FileDiff struct {
 }
 
 // Diff compares what a file held before and after, nil being no file.
-func Diff(path string, before, after []byte) FileDiff {
-	from, to := "a/"+path, "b/"+path
+func Diff(path string, before, after []byte) FileDiff { return diffMoved(path, path, before, after) }
+
+// diffMoved is Diff of a file that had another path.
+func diffMoved(oldPath, path string, before, after []byte) FileDiff {
+	from, to := "a/"+oldPath, "b/"+path
 	if before == nil {
 		from = "/dev/null"
 	}

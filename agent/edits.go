@@ -96,12 +96,13 @@ type fileStep struct {
 	buffer        bool
 	command       bool // a command made it
 	mode          workspace.Mode
+	from          string // the path that it was moved from
 }
 
 func stepOf(c *transcript.FileChanged) fileStep {
 	return fileStep{
 		turn: c.Turn, path: c.Path, before: c.Before, after: c.After, buffer: c.Buffer, command: c.By == transcript.ByCommand,
-		mode: workspace.Mode(c.Mode),
+		mode: workspace.Mode(c.Mode), from: c.From,
 	}
 }
 
@@ -125,6 +126,7 @@ type span struct {
 	foreign       bool            // somebody else changed it between two of the steps
 	known         map[string]bool // what it held before and after each step
 	mode          workspace.Mode  // of before, where it is known
+	from          string          // the path that it was moved from with the first step, in the end
 }
 
 // spans joins steps, which are in the order of the log, by path. Where a step does not begin with what the ones before it
@@ -135,7 +137,10 @@ func spans(steps []fileStep) []span {
 	for _, c := range steps {
 		s := byPath[c.path]
 		if s == nil {
-			s = &span{path: c.path, before: c.before, command: true, known: map[string]bool{c.before: true}}
+			s = &span{path: c.path, before: c.before, command: true, known: map[string]bool{c.before: true}, from: c.from}
+			if origin := byPath[c.from]; origin != nil && origin.from != "" {
+				s.from = origin.from // it was moved before
+			}
 			byPath[c.path] = s
 			out = append(out, s)
 		}

@@ -155,7 +155,7 @@ type Keeping struct {
 }
 
 func (s *Session) keep(ctx context.Context, turn transcript.TurnID) (Keeping, error) {
-	s.mu.Lock()
+	s.lockCleared()
 	defer s.mu.Unlock()
 	if s.current != nil {
 		return Keeping{}, &BusyError{Turn: s.current.id}

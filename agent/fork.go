@@ -25,7 +25,7 @@ func (a *Agent) Fork(ctx context.Context, parent transcript.SessionID, after tra
 // a turn runs in it: a [*BusyError] when it runs here, else a [*transcript.LeaseError]. [transcript.ErrNoSession].
 func (a *Agent) Delete(ctx context.Context, id transcript.SessionID) (transcript.Deleted, error) {
 	for _, t := range a.Running() {
-		if t.Session() == id {
+		if t.Session() == id && !t.Over() {
 			return transcript.Deleted{}, &BusyError{Turn: t.ID()}
 		}
 	}
@@ -54,7 +54,7 @@ func (a *Agent) Delete(ctx context.Context, id transcript.SessionID) (transcript
 
 // delete holds the lock, so that no turn begins meanwhile. One that comes later finds no session to lease.
 func (s *Session) delete(ctx context.Context) (transcript.Deleted, error) {
-	s.mu.Lock()
+	s.lockCleared()
 	defer s.mu.Unlock()
 	if s.current != nil {
 		return transcript.Deleted{}, &BusyError{Turn: s.current.id}

@@ -74,10 +74,10 @@ func TestTheQuestionShowsWhatAPatchAMoveOrADeletionWouldDo(t *testing.T) {
 		"move":   {"move d e", "diff --git a/d/f b/e/f\nrename from d/f\nrename to e/f\n"},
 		"delete": {"delete d", "--- a/d/f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-text\n"},
 		"rename and change": {"patch diff --git a/old.txt b/new.txt|rename from old.txt|rename to new.txt|--- a/old.txt|+++ b/new.txt|@@ -1 +1 @@|-before|+after",
-			"diff --git a/old.txt b/new.txt\nrename from old.txt\nrename to new.txt\n--- a/new.txt\n+++ b/new.txt\n@@ -1,1 +1,1 @@\n-before\n+after\n"},
+			"diff --git a/old.txt b/new.txt\nrename from old.txt\nrename to new.txt\n--- a/old.txt\n+++ b/new.txt\n@@ -1,1 +1,1 @@\n-before\n+after\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, tools.All(), edited([]string{tt.call})...)
+			w := newWorld(t, tools.All(), edited([]string{tt.call}, []string{tt.call})...)
 			for file, text := range map[string]string{"old.txt": "before\n", "d/f": "text\n"} {
 				file = filepath.Join(w.root, filepath.FromSlash(file))
 				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -98,6 +98,15 @@ func TestTheQuestionShowsWhatAPatchAMoveOrADeletionWouldDo(t *testing.T) {
 			}
 			if got := files(t, w.root); got != "d/f=text| old.txt=before|" {
 				t.Errorf("denied, and the folder holds %s", got)
+			}
+			w.ask = func(context.Context, Question) (Reply, error) { return Reply{Answer: permit.AllowOnce}, nil }
+			rep := w.run(say("change"))
+			c, err := w.agent.Changes(t.Context(), "", rep.Turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff, err := w.agent.Unified(t.Context(), c); err != nil || string(diff) != tt.diff {
+				t.Errorf("what was done shows %v\n%s\nwant\n%s", err, diff, tt.diff)
 			}
 		})
 	}
@@ -154,5 +163,44 @@ func TestAChangeIsRecordedWithWhereItCameFrom(t *testing.T) {
 	if gone.Path != "old.txt" || gone.After != "" || come.Path != "new.txt" || come.From != "old.txt" || come.Before != "" || come.After != gone.Before {
 		b, _ := json.Marshal([]any{gone, come})
 		t.Errorf("recorded %s", strings.ReplaceAll(string(b), `,"`, ` ,"`))
+	}
+}
+
+// The two sides of a move are listed, and name each other.
+func TestAMovedFileIsKnownAsMoved(t *testing.T) {
+	for name, tt := range map[string]struct {
+		calls []string
+		want  string // of the files: path, state, where from and where to
+	}{
+		"moved":                {[]string{"move old.txt new.txt"}, "new.txt created <old.txt|old.txt deleted >new.txt|"},
+		"and changed":          {[]string{"patch diff --git a/old.txt b/new.txt|rename from old.txt|rename to new.txt|--- a/old.txt|+++ b/new.txt|@@ -1 +1 @@|-before|+after"}, "new.txt created <old.txt|old.txt deleted >new.txt|"},
+		"moved twice":          {[]string{"move old.txt mid.txt", "move mid.txt new.txt"}, "new.txt created <old.txt|old.txt deleted >new.txt|"},
+		"moved back":           {[]string{"move old.txt new.txt", "move new.txt old.txt"}, ""},
+		"moved, and made anew": {[]string{"move old.txt new.txt", "write old.txt other"}, "new.txt created|old.txt changed|"},
+		"moved and deleted":    {[]string{"move old.txt new.txt", "delete new.txt"}, "old.txt deleted|"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, tools.All(), edited(tt.calls)...)
+			w.put("old.txt", "before\n")
+			w.ask = func(context.Context, Question) (Reply, error) { return Reply{Answer: permit.AllowOnce}, nil }
+			c, err := w.agent.Changes(t.Context(), "", w.run(say("change")).Turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			for _, f := range c.Files {
+				got.WriteString(f.Path + " " + f.State())
+				if f.From != "" {
+					got.WriteString(" <" + f.From)
+				}
+				if f.To != "" {
+					got.WriteString(" >" + f.To)
+				}
+				got.WriteString("|")
+			}
+			if got.String() != tt.want {
+				t.Errorf("the changes are %s and should be %s", got.String(), tt.want)
+			}
+		})
 	}
 }

@@ -65,6 +65,15 @@ func (s *Session) mayRead(w *workspace.Workspace, tool string) func(path string)
 	}
 }
 
+// unified is a change as a unified diff, with what git adds to it: what git apply and patch take.
+func unified(c tools.Change) []byte {
+	from := c.From
+	if from == "" {
+		from = c.Path
+	}
+	return append([]byte(nameDiff(c)), diffMoved(from, c.Path, c.Before, c.After).Unified...)
+}
+
 // nameDiff is what changes of a file besides its content, as git writes it.
 func nameDiff(c tools.Change) string {
 	head := func(from string) string {
@@ -115,8 +124,7 @@ func (c *calls) preview(ctx context.Context, k *call, q permit.Call) (diff strin
 func showChanges(changes []tools.Change) string {
 	var diff []byte
 	for _, change := range changes {
-		diff = append(diff, nameDiff(change)...)
-		diff = append(diff, Diff(change.Path, change.Before, change.After).Unified...)
+		diff = append(diff, unified(change)...)
 	}
 	if len(diff) <= diffBound {
 		return string(diff)

@@ -170,7 +170,7 @@ func missing(due []check.Definition, verdicts []*transcript.Verdict) []check.Def
 
 // record appends entries outside of a turn, and tells them.
 func (s *Session) record(write func() ([]transcript.Entry, error)) error {
-	s.mu.Lock()
+	s.lockCleared()
 	defer s.mu.Unlock()
 	entries, err := write()
 	if err != nil {

@@ -76,7 +76,7 @@ func (a *Agent) remember(s transcript.SessionID, id transcript.TurnID) {
 func (a *Agent) reserve(t *Turn) *Turn {
 	t.agent, t.id = a, transcript.NewTurnID()
 	t.stop, t.begun, t.done = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	t.inbox.bell, t.left = make(chan struct{}, 1), make(chan struct{})
+	t.inbox.bell, t.left, t.over = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	if a.state.closed {
 		t.Stop(a.state.cause)
 	}

@@ -86,7 +86,7 @@ func (a *Agent) Revert(ctx context.Context, r Revert) (Reverted, error) {
 // time in which an editor has to make an edit.
 func (s *Session) revert(ctx context.Context, r Revert) (Reverted, error) {
 	lasting := context.WithoutCancel(ctx) // what was done is recorded all the same
-	s.mu.Lock()
+	s.lockCleared()
 	defer s.mu.Unlock()
 	if s.current != nil {
 		return Reverted{}, &BusyError{Turn: s.current.id}

@@ -43,6 +43,8 @@ func (r *run) told(entries []transcript.Entry) {
 			close(r.begun)
 		case *transcript.Answer:
 			r.spoke, r.answered = true, judged{b, e.Seq}
+		case *transcript.TurnEnded:
+			close(r.over)
 		}
 	}
 	r.s.known.told(entries)

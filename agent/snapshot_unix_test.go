@@ -61,7 +61,7 @@ func TestInALargeWorkspaceACommandsChangesOfKnownFilesAreRecorded(t *testing.T) 
 	if err != nil || len(c.Files) != 1 || c.Files[0].Path != "known.txt" || c.Files[0].State() != "created" || c.Files[0].Command {
 		t.Fatalf("the turn changed %+v, %v", c.Files, err)
 	}
-	if _, after, err := w.agent.Contents(t.Context(), c.Files[0]); err != nil || string(after) != "two\n" {
+	if _, after, err := w.agent.Contents(t.Context(), c, c.Files[0]); err != nil || string(after) != "two\n" {
 		t.Errorf("it left %q, %v", after, err)
 	}
 }

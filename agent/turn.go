@@ -31,7 +31,8 @@ type Turn struct {
 
 	stop  chan struct{} // closed by the first Stop
 	begun chan struct{} // closed when turn.started is in the log
-	done  chan struct{} // closed when the turn has ended
+	over  chan struct{} // closed when turn.ended is in the log, before anyone is told
+	done  chan struct{} // closed when the turn has ended, and nothing of it holds the session
 	left  chan struct{} // closed by the first Stop because the client is gone or the daemon shuts down
 
 	mu      sync.Mutex
@@ -55,6 +56,16 @@ func (t *Turn) Session() transcript.SessionID {
 
 // Done is closed when the turn has ended and its end was told.
 func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Over reports whether the turn's end is in the log: it holds the session for a moment longer.
+func (t *Turn) Over() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
 
 // Report says, after Done, how the turn ended, or why it could not begin.
 func (t *Turn) Report() (Report, error) {
@@ -280,7 +291,7 @@ func (t *Turn) join(ctx context.Context, id transcript.TurnID) (Report, error) {
 
 // begin makes t the session's current turn. When a turn with the same client id exists it returns that one's id.
 func (s *Session) begin(ctx context.Context, t *Turn, clientID string) (joined transcript.TurnID, err error) {
-	s.mu.Lock()
+	s.lockCleared()
 	defer s.mu.Unlock()
 	if clientID != "" {
 		if s.current != nil && s.currentClientID == clientID {
@@ -303,6 +314,21 @@ func (s *Session) begin(ctx context.Context, t *Turn, clientID string) (joined t
 	t.shown = s
 	t.mu.Unlock()
 	return "", nil
+}
+
+// lockCleared locks the session when no turn is clearing up any more whose end was told.
+//
+// Invariant: who has been told of a turn's end is not refused because of that turn (TestWhatComesRightBehindATurnsEndIsNotRefused).
+func (s *Session) lockCleared() {
+	for {
+		s.mu.Lock()
+		t := s.current
+		if t == nil || !t.Over() {
+			return
+		}
+		s.mu.Unlock()
+		<-t.done
+	}
 }
 
 func (s *Session) end(t *Turn) {

@@ -110,6 +110,12 @@ func (a *app) changeStat(r wire.TurnChangesResult) {
 		}
 		line := fmt.Sprintf("%-8s%s  %s", f.State, lines, workspace.Show(f.Path))
 		var notes []string
+		switch {
+		case f.From != "":
+			notes = append(notes, "moved from "+workspace.Show(f.From))
+		case f.To != "":
+			notes = append(notes, "moved to "+workspace.Show(f.To))
+		}
 		if f.By == "command" {
 			notes = append(notes, "by a command")
 		}
@@ -139,13 +145,9 @@ func countOf(n int, what string) string {
 
 // changeDiff prints a diff, coloured on a terminal and without what would act on it.
 func (a *app) changeDiff(ctx context.Context, ag *agent.Agent, c agent.Changes) error {
-	var text []byte
-	for _, f := range c.Files {
-		before, after, err := ag.Contents(ctx, f)
-		if err != nil {
-			return err
-		}
-		text = append(text, agent.Diff(f.Path, before, after).Unified...)
+	text, err := ag.Unified(ctx, c)
+	if err != nil {
+		return err
 	}
 	st := styleOf(a.out, environment)
 	if !st.color {
@@ -155,7 +157,7 @@ func (a *app) changeDiff(ctx context.Context, ag *agent.Agent, c agent.Changes) 
 	for line := range bytes.Lines(text) {
 		out.WriteString(st.diffLine(strings.TrimSuffix(string(line), "\n")) + "\n")
 	}
-	_, err := fmt.Fprint(a.out, out.String())
+	_, err = fmt.Fprint(a.out, out.String())
 	return err
 }
 
@@ -163,7 +165,8 @@ func (a *app) changeDiff(ctx context.Context, ag *agent.Agent, c agent.Changes) 
 func (s style) diffLine(line string) string {
 	line = printable(line)
 	switch {
-	case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "Binary "):
+	case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "Binary "),
+		strings.HasPrefix(line, "diff --git "), strings.HasPrefix(line, "rename "):
 		return s.bold(line)
 	case strings.HasPrefix(line, "@@"):
 		return s.sgr("36", line)

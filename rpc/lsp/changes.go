@@ -57,15 +57,22 @@ func (s *server) turnChanges(ctx context.Context, p wire.TurnChangesParams) (any
 func TurnChanges(ctx context.Context, a *agent.Agent, c agent.Changes, root string) (wire.TurnChangesResult, error) {
 	r := wire.TurnChangesResult{Session: c.Session, Turn: c.Turn, Files: make([]wire.FileChange, 0, len(c.Files))}
 	for _, f := range c.Files {
-		before, after, err := a.Contents(ctx, f)
+		before, after, err := a.Contents(ctx, c, f)
 		if err != nil {
 			return r, err
 		}
-		d := agent.Diff(f.Path, before, after)
+		var d agent.FileDiff
+		if f.To == "" {
+			d = agent.Diff(f.Path, before, after)
+		}
+		if f.From != "" {
+			before = nil // it is at its other place
+		}
 		w := wire.FileChange{
 			Path: f.Path, URI: fileURI(filepath.Join(root, filepath.FromSlash(f.Path))), State: f.State(),
 			Before: f.Before, After: f.After, BeforeText: changeText(before), AfterText: changeText(after),
 			Binary: d.Binary, Added: d.Added, Removed: d.Removed, Buffer: f.Buffer, By: "tool", Now: string(f.Now),
+			From: f.From, To: f.To,
 		}
 		if f.Command {
 			w.By = "command"
@@ -186,13 +193,9 @@ func (s *server) showChanges(ctx context.Context, args wire.CommandArgs) (any, e
 	if err != nil {
 		return nil, err
 	}
-	var text []byte
-	for _, f := range c.Files {
-		before, after, err := a.Contents(ctx, f)
-		if err != nil {
-			return nil, err
-		}
-		text = append(text, agent.Diff(f.Path, before, after).Unified...)
+	text, err := a.Unified(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	if len(c.Files) == 0 {
 		text = []byte("This turn changed no file.\n")

@@ -144,7 +144,7 @@ func (s *server) sessionToAsk(a *agent.Agent, args wire.CommandArgs) (transcript
 	}
 	root = realPath(root)
 	if id, ok := a.NewestSession(); ok && !args.New {
-		busy := slices.ContainsFunc(a.Running(), func(t *agent.Turn) bool { return t.Session() == id })
+		busy := slices.ContainsFunc(a.Running(), func(t *agent.Turn) bool { return t.Session() == id && !t.Over() })
 		sess, err := a.Open(s.ctx, id) // it is open already
 		if err == nil && !busy && sess.Workspace() == root {
 			return id, nil

@@ -128,7 +128,7 @@ func sessionOpen(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error)
 			r.Entries = append(r.Entries, entry(e))
 		}
 		for _, t := range a.Running() {
-			if t.Session() == p.Session {
+			if t.Session() == p.Session && !t.Over() {
 				r.Running = t.ID()
 			}
 		}

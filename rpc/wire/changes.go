@@ -39,9 +39,14 @@ type FileChange struct {
 	AfterText *string `json:"afterText,omitzero"`
 	// Binary says that one of the two is no text.
 	Binary bool `json:"binary,omitzero"`
-	// Added and Removed are the numbers of lines that differ; 0 of a binary file.
+	// Added and Removed are the numbers of lines that differ; 0 of a binary file, and of one that was moved elsewhere. Those of a
+	// file that was moved here are what differs from what it was.
 	Added   int `json:"added"`
 	Removed int `json:"removed"`
+	// From is where a created file was moved from, which is listed as deleted; absent: it was not moved.
+	From string `json:"from,omitzero"`
+	// To is likewise where a deleted file was moved to.
+	To string `json:"to,omitzero"`
 	// Buffer says that it was changed in an open document.
 	Buffer bool `json:"buffer,omitzero"`
 	// By is "tool", or "command" when nothing but commands changed it, as it was found out after they had run.

@@ -1246,9 +1246,16 @@ export interface FileChange {
   afterText?: string;
   /** Binary says that one of the two is no text. */
   binary?: boolean;
-  /** Added and Removed are the numbers of lines that differ; 0 of a binary file. */
+  /**
+   * Added and Removed are the numbers of lines that differ; 0 of a binary file, and of one that was moved elsewhere. Those of a
+   * file that was moved here are what differs from what it was.
+   */
   added: number;
   removed: number;
+  /** From is where a created file was moved from, which is listed as deleted; absent: it was not moved. */
+  from?: string;
+  /** To is likewise where a deleted file was moved to. */
+  to?: string;
   /** Buffer says that it was changed in an open document. */
   buffer?: boolean;
   /** By is "tool", or "command" when nothing but commands changed it, as it was found out after they had run. */
