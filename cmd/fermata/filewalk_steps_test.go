@@ -213,7 +213,7 @@ func (w *fileWalk) settled(turn string, c *walkCall, before, after fileModel) {
 			one := *c
 			one.after = map[string]*string{name: left}
 			one.make(&w.want)
-			if !c.disk { // a command that was killed is not recorded
+			if !c.disk || s != nil && s.State == transcript.ToolDone { // what a command did that was killed is not recorded
 				w.record(turn, &one, before)
 			}
 		case sameText(is, was):

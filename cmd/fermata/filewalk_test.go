@@ -83,6 +83,7 @@ func (d *walkEditor) apply(root string, params json.RawMessage) any {
 
 // fileWalk is one random walk over the files of a workspace.
 type fileWalk struct {
+	seed uint64
 	*editor
 	walker
 	server  *walkServer
@@ -104,7 +105,7 @@ type fileWalk struct {
 
 func newFileWalk(t testing.TB, seed uint64) *fileWalk {
 	t.Helper()
-	w := &fileWalk{editor: newUser(t, "reply\nsay none\n", ""), server: newWalkServer(t), walker: walker{Rand: rand.New(rand.NewPCG(seed, 4))},
+	w := &fileWalk{seed: seed, editor: newUser(t, "reply\nsay none\n", ""), server: newWalkServer(t), walker: walker{Rand: rand.New(rand.NewPCG(seed, 4))},
 		want: fileModel{map[string]string{}, map[string]string{}}, begun: map[string]int{}, maybe: map[string]bool{}, wrote: map[string][]walkStep{}, done: map[string]int{}}
 	w.have.docs = map[string]*document{}
 	w.configure(fmt.Sprintf("model = \"scripted/model\"\n[providers.scripted]\nkind = \"deepseek\"\nbase_url = %q\n[limits]\ntries = 1\nmax_steps = 1000\n[permissions]\nmode = \"trust\"\n", w.server.URL))
@@ -127,7 +128,7 @@ func (w *fileWalk) note(format string, args ...any) {
 // fail reports the walk up to here.
 func (w *fileWalk) fail(format string, args ...any) {
 	w.t.Helper()
-	w.t.Fatalf("%s\nafter:\n%s", fmt.Sprintf(format, args...), strings.Join(w.said[max(0, len(w.said)-60):], "\n"))
+	w.t.Fatalf("seed %d: %s\nafter:\n%s", w.seed, fmt.Sprintf(format, args...), strings.Join(w.said[max(0, len(w.said)-1000):], "\n"))
 }
 
 // boot starts a daemon, and the editor tells it of its documents.
