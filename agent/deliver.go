@@ -161,6 +161,7 @@ func (r *run) handOver(ctx context.Context, start Start, o transcript.Outcome) (
 			r.s.mu.Lock()
 			r.s.current, r.s.currentClientID = next, ""
 			r.s.mu.Unlock()
+			r.agent.remember(r.s.ID(), next.id)
 			return next, r.nextStart(start)
 		case next != nil:
 			next.Release() // the log took none
@@ -197,8 +198,13 @@ func (r *run) nextStart(before Start) Start {
 // proceed runs the turn that is its session's current one and holds its lease, and then the one that starts with what was
 // queued behind it, in a goroutine of its own. Whoever comes last releases.
 func (t *Turn) proceed(ctx context.Context, s *Session, m Model, start Start, release func()) (Report, error) {
-	last := true
+	last, panicked := true, true
 	defer func() {
+		if panicked { // the log holds an open turn
+			s.mu.Lock()
+			s.dirty = true
+			s.mu.Unlock()
+		}
 		if last {
 			release()
 			s.end(t)
@@ -206,10 +212,15 @@ func (t *Turn) proceed(ctx context.Context, s *Session, m Model, start Start, re
 	}()
 	r := newRun(t, s, m)
 	rep, err := r.run(ctx, start)
-	if err != nil && start.queued == nil {
+	switch {
+	case err == nil:
+	case start.queued != nil:
+		s.unclaim(start.queued.ClientID) // it is not in the log: who sends it again is not told that it was sent before
+	default:
 		r.giveBackStart(ctx, start)
 	}
 	if err != nil {
+		panicked = false
 		return rep, err // nothing was queued behind a turn that did not begin; see leave
 	}
 	if next, nextStart := r.handOver(ctx, start, rep.Outcome); next != nil {
@@ -220,6 +231,7 @@ func (t *Turn) proceed(ctx context.Context, s *Session, m Model, start Start, re
 		}()
 	}
 	rep.Returned = append(t.inherited, r.reporter.report().Returned...)
+	panicked = false
 	return rep, err
 }
 

@@ -41,6 +41,7 @@ func (a *Agent) Delete(ctx context.Context, id transcript.SessionID) (transcript
 	}
 	a.state.mu.Lock()
 	delete(a.state.sessions, id)
+	delete(a.state.last, id)
 	if a.state.newest == id {
 		a.state.newest = ""
 	}

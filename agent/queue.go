@@ -229,6 +229,20 @@ func (b *inbox) take() (out []*place) {
 	return out
 }
 
+// pass gives all that waits to another inbox, unless that takes no more.
+func (b *inbox) pass(to *inbox) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if to.closed {
+		return
+	}
+	to.places = append(to.places, b.places...)
+	b.places = nil
+	to.ring()
+}
+
 // close lets no more messages in, waits for those that are being read, and removes all. late are those that took longer.
 func (b *inbox) close(patience time.Duration) (out, late []*place) {
 	b.mu.Lock()

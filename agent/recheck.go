@@ -34,8 +34,11 @@ func (a *Agent) Recheck(ctx context.Context, id transcript.TurnID) (Rechecked, e
 	if err != nil {
 		return Rechecked{}, err
 	}
-	s.late.Add(1) // Session.close waits for it
-	defer s.late.Done()
+	done, err := s.working()
+	if err != nil {
+		return Rechecked{}, err
+	}
+	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	running := ctx
@@ -139,13 +142,7 @@ func (a *Agent) endedTurn(ctx context.Context, id transcript.TurnID) (*Session, 
 	if info, err = a.o.Store.Turn(ctx, id); err != nil { // it may have been repaired just now
 		return nil, none, err
 	}
-	a.state.mu.Lock()
-	closed := a.state.closed
-	a.state.mu.Unlock()
-	switch {
-	case closed:
-		return nil, none, ErrClosed
-	case info.Ended == nil:
+	if info.Ended == nil {
 		return nil, none, &BusyError{Turn: id}
 	}
 	return s, info, nil

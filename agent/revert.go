@@ -71,14 +71,11 @@ func (a *Agent) Revert(ctx context.Context, r Revert) (Reverted, error) {
 	if err != nil {
 		return Reverted{}, err
 	}
-	s.late.Add(1) // Session.close waits for it
-	defer s.late.Done()
-	a.state.mu.Lock()
-	closed := a.state.closed
-	a.state.mu.Unlock()
-	if closed {
-		return Reverted{}, ErrClosed
+	done, err := s.working()
+	if err != nil {
+		return Reverted{}, err
 	}
+	defer done()
 	return s.revert(ctx, r)
 }
 

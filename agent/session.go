@@ -262,6 +262,18 @@ func (s *Session) workspaceLocked() (*workspace.Workspace, error) {
 	return s.space, s.spaceErr
 }
 
+// working keeps the session open until done is called. It is [ErrClosed] from the moment on in which [Agent.Close] begins, so that
+// nothing begins to use a store that is about to be closed.
+func (s *Session) working() (done func(), err error) {
+	s.agent.state.mu.Lock()
+	defer s.agent.state.mu.Unlock()
+	if s.agent.state.closed {
+		return nil, ErrClosed
+	}
+	s.late.Add(1)
+	return s.late.Done, nil
+}
+
 // close waits for tools that outlived their deadline, then lets the workspace go.
 func (s *Session) close(ctx context.Context) error {
 	back := make(chan struct{})

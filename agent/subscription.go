@@ -17,8 +17,9 @@ type hub struct {
 
 	mu   sync.Mutex
 	subs []*Subscription
-	told int64    // seq of the last entry published
-	live []queued // deltas of the running answer, joined: what a late subscriber has missed
+	told int64             // seq of the last entry published
+	over transcript.TurnID // the last turn whose end was told
+	live []queued          // deltas of the running answer, joined: what a late subscriber has missed
 
 	holding   bool    // entries wait: they hold an answer that is shown only when its checks have passed it
 	heldAfter int64   // seq of the last entry before them
@@ -86,6 +87,11 @@ func (h *hub) tell(ev Event) {
 		if k := ev.Entry.Kind(); k == transcript.KindRequestEnded || k == transcript.KindTurnEnded {
 			h.live = nil
 		}
+		if b, ok := ev.Entry.Body.(*transcript.TurnEnded); ok {
+			h.over = b.Turn
+		}
+	case ev.Stopping != nil && ev.Stopping.Turn == h.over:
+		return // its end has been told, and does not follow
 	case ev.Delta != nil:
 		if n := len(h.live); n == 0 || !h.live[n-1].join(ev) {
 			h.live = append(h.live, enqueue(ev))
@@ -157,15 +163,17 @@ func (h *hub) publishEntries(entries []transcript.Entry) {
 func (h *hub) subscribe(since int64) (*Subscription, error) {
 	s := newSubscription(h)
 	s.since = since
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if since >= 0 && since < h.told {
-		entries, err := h.load(since, h.told)
-		if err != nil {
+	// Most is read without the lock: a stop takes it to be told (S3). What is told meanwhile is little, and read under it.
+	if upTo := h.seq(); since >= 0 && since < upTo {
+		if err := s.catchUp(upTo); err != nil {
 			return nil, err
 		}
-		for i := range entries {
-			s.push(Event{Session: h.session, Entry: &entries[i]})
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if since >= 0 && s.since < h.told {
+		if err := s.catchUp(h.told); err != nil {
+			return nil, err
 		}
 	}
 	for i := range h.live {
@@ -189,6 +197,19 @@ type Subscription struct {
 	handled int64 // events that the consumer is done with
 	taken   bool  // the consumer is working on one
 	closed  bool
+}
+
+// catchUp queues the entries that are not known yet, up to one. Nobody else has the subscription yet.
+func (s *Subscription) catchUp(upTo int64) error {
+	entries, err := s.hub.load(s.since, upTo)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		s.push(Event{Session: s.hub.session, Entry: &entries[i]})
+	}
+	s.since = upTo
+	return nil
 }
 
 // queued is an event, with the texts that were joined to its delta or output.

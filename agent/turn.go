@@ -14,10 +14,17 @@ import (
 var discard = slog.New(slog.DiscardHandler)
 
 // errReleased is the error of a reservation that was given up.
-var errReleased = errors.New("the turn was never begun")
+var errReleased = fmt.Errorf("%w: it was never begun", transcript.ErrNoTurn)
+
+// errPanicked is the error of a turn that a bug of ours has ended.
+var errPanicked = errors.New("the turn was cut off by an error inside fermata; what was shown is kept, and the session can be used again")
 
 // Turn is one user message and all that follows until the session waits for the user again.
+//
+// Locks are taken in the order Session.mu, registry.mu, Turn.mu, hub.mu, Subscription.mu; each inbox has one of its own that is
+// taken last.
 type Turn struct {
+	// Up to inbox: set by the reservation, and from then on the running goroutine's. Others read only agent, id and inbox.
 	agent     *Agent
 	id        transcript.TurnID
 	redirect  bool              // replaces the course of another turn (D2)
@@ -152,8 +159,9 @@ func (t *Turn) finish(r Report, err error) {
 // However a turn ends that began, a Report says so. A start with the ClientID of an earlier one joins that turn.
 func (t *Turn) Run(ctx context.Context, start Start) (Report, error) {
 	defer context.AfterFunc(ctx, func() { t.Stop(context.Cause(ctx)) })()
-	r, err := t.run(context.WithoutCancel(ctx), start)
-	t.finish(r, err)
+	r, err := Report{}, errPanicked
+	defer func() { t.finish(r, err) }() // also when a panic goes on to the caller: nobody waits for this turn for ever
+	r, err = t.run(context.WithoutCancel(ctx), start)
 	return r, err
 }
 
@@ -230,8 +238,8 @@ func (t *Turn) resolve(ctx context.Context, start *Start) error {
 			return fmt.Errorf("the turn to redirect did not begin: %w", err)
 		}
 		t.inherited = rep.Returned
-		start.Redirects = t.prev.id
-		t.setSession(t.prev.Session())
+		start.Redirects = rep.Turn // not always prev's id: a repeated start has joined another turn
+		t.setSession(rep.Session)
 		return nil
 	}
 	if t.redirects == "" {
@@ -274,19 +282,29 @@ func (t *Turn) setSession(id transcript.SessionID) {
 	t.session = id
 }
 
-// join waits for the turn that an equal start has begun.
+// join waits for the turn that an equal start has begun. A stop of t is one of that turn, for the same reason (S8), and what
+// waits behind t waits behind that turn (S10).
 func (t *Turn) join(ctx context.Context, id transcript.TurnID) (Report, error) {
 	other, ok := t.agent.Turn(id)
 	if !ok {
 		return t.agent.report(ctx, id)
 	}
-	select {
-	case <-other.done:
-	case <-t.stop:
-		other.Stop(ErrStopped)
-		<-other.done
+	stop := t.stop
+	for {
+		select {
+		case <-other.done:
+			return other.Report()
+		case <-t.inbox.bell:
+			t.inbox.pass(&other.inbox)
+		case <-stop:
+			stop = nil
+			t.inbox.pass(&other.inbox)
+			t.mu.Lock()
+			cause := t.cause
+			t.mu.Unlock()
+			other.Stop(cause)
+		}
 	}
-	return other.Report()
 }
 
 // begin makes t the session's current turn. When a turn with the same client id exists it returns that one's id.
