@@ -42,6 +42,17 @@ func (m *fileModel) set(name string, text *string) {
 	}
 }
 
+// take makes a file what it is in another model: on disk, which an open document does not tell of, and in the editor.
+func (m *fileModel) take(from *fileModel, name string) {
+	for _, side := range []struct{ to, from map[string]string }{{m.disk, from.disk}, {m.docs, from.docs}} {
+		if text, ok := side.from[name]; ok {
+			side.to[name] = text
+		} else {
+			delete(side.to, name)
+		}
+	}
+}
+
 func (m *fileModel) clone() fileModel { return fileModel{maps.Clone(m.disk), maps.Clone(m.docs)} }
 
 // walkNames are the files that a walk is about.

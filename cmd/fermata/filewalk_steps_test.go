@@ -306,7 +306,7 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 			case sameText(is, was):
 			case sameText(is, ch.before), w.maybe[name]:
 				ch.before = is
-				w.want.set(name, ch.before)
+				w.want.take(&now, name)
 				w.steps = append(w.steps, walkStep{"", name, was, is})
 			default:
 				w.fail("%s holds %s, before it was %s, and was to be %s", name, shownText(is), shownText(was), shownText(ch.before))
@@ -333,7 +333,7 @@ func (w *fileWalk) write(params map[string]any, changes map[string]*walkChange) 
 		case w.maybe[f.Path] && f.State == "reverted":
 			now := fileModel{w.onDisk(), w.inEditor()}
 			wrote = append(wrote, walkStep{"", f.Path, before.content(f.Path), now.content(f.Path)})
-			w.want.set(f.Path, now.content(f.Path))
+			w.want.take(&now, f.Path)
 		case w.maybe[f.Path]:
 		case ch == nil:
 			w.fail("nobody changed %s", f.Path)
