@@ -22,33 +22,21 @@ type LineRef struct {
 //
 // The references come in order of lines. An error is w's.
 func Markdown(w io.Writer, info SessionInfo, entries []Entry) ([]LineRef, error) {
-	return MarkdownSince(w, info, entries, 0)
+	return MarkdownPage(w, info, entries, 0, 0)
 }
 
-// MarkdownSince is Markdown without what it shows of the entry since and those before it, nor the heading; entries must be
-// all of the session's all the same, because what comes of one stands in others. 0 is all.
-func MarkdownSince(w io.Writer, info SessionInfo, entries []Entry, since int64) ([]LineRef, error) {
+// MarkdownPage is what Markdown shows of the entries above since and below until; until 0 is the end. The heading is only in
+// a page from the start, since 0. What comes of an entry stands in others: entries must be all of the session's, or those
+// that [Store.Page] picks.
+func MarkdownPage(w io.Writer, info SessionInfo, entries []Entry, since, until int64) ([]LineRef, error) {
 	r := &renderer{w: bufio.NewWriter(w), line: 1, past: pastOf(entries)}
-	if since > 0 {
-		for _, e := range entries {
-			if e.Seq > since {
-				r.entry(e)
-			}
-		}
-		return r.refs, r.w.Flush()
+	if since <= 0 {
+		r.heading(info)
 	}
-	title := info.Title
-	if title == "" {
-		title = "Conversation"
-	}
-	r.para("# " + escapeInline(title))
-	about := "Session " + codeSpan(string(info.ID))
-	if info.Workspace != "" {
-		about += " in " + codeSpan(info.Workspace)
-	}
-	r.para(about)
 	for _, e := range entries {
-		r.entry(e)
+		if e.Seq > since && (until <= 0 || e.Seq < until) {
+			r.entry(e)
+		}
 	}
 	return r.refs, r.w.Flush()
 }
@@ -60,6 +48,19 @@ type renderer struct {
 	refs []LineRef
 	seq  int64 // of the entry being written, 0 when it has its reference
 	past sessionPast
+}
+
+func (r *renderer) heading(info SessionInfo) {
+	title := info.Title
+	if title == "" {
+		title = "Conversation"
+	}
+	r.para("# " + escapeInline(title))
+	about := "Session " + codeSpan(string(info.ID))
+	if info.Workspace != "" {
+		about += " in " + codeSpan(info.Workspace)
+	}
+	r.para(about)
 }
 
 // para writes one paragraph. Errors are kept by the writer.
@@ -331,7 +332,11 @@ func (r *renderer) turnEnded(b *TurnEnded) {
 			text = "*Stopped before anything was said*"
 		}
 		if b.Kept != nil {
-			text += fmt.Sprintf(" · %d words kept", b.Kept.Words)
+			unit := "words"
+			if b.Kept.Words == 1 {
+				unit = "word"
+			}
+			text += fmt.Sprintf(" · %d %s kept", b.Kept.Words, unit)
 		}
 		switch b.Cause {
 		case "client_gone":

@@ -124,6 +124,17 @@ func TestALineReferenceNamesTheEntryShownThere(t *testing.T) {
 	}
 }
 
+func TestOneWordThatWasKeptIsOneWord(t *testing.T) {
+	var got bytes.Buffer
+	body := &TurnEnded{Turn: "t_1", Outcome: TurnStopped, Kept: &Kept{Bytes: 3, Words: 1}}
+	if _, err := MarkdownPage(&got, SessionInfo{}, []Entry{{Seq: 2, Body: body}}, 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if want := "*Stopped here* · 1 word kept\n\n"; got.String() != want {
+		t.Errorf("it is %q, want %q", got.String(), want)
+	}
+}
+
 func TestWhatAnAnswerLeavesOpenIsClosedBehindIt(t *testing.T) {
 	for _, test := range []struct{ name, text, want string }{
 		{"plain", "a\nb", "a\nb"},

@@ -124,20 +124,8 @@ func (s *Store) Entries(ctx context.Context, id SessionID, after int64, limit in
 	if limit <= 0 {
 		limit = -1
 	}
-	rows, err := s.reads.QueryContext(ctx, selectEntries+` LIMIT ?`, sid, after, limit)
-	if err != nil {
-		return nil, s.fail(op, err)
-	}
-	defer rows.Close()
-	var out []Entry
-	for rows.Next() {
-		r, err := scanEntry(rows)
-		if err != nil {
-			return nil, s.fail(op, err)
-		}
-		out = append(out, r.entry(id))
-	}
-	return out, s.fail(op, rows.Err())
+	out, err := s.entries(ctx, id, selectEntries+` LIMIT ?`, sid, after, limit)
+	return out, s.fail(op, err)
 }
 
 const selectEntries = `SELECT seq, at, kind, hash, body FROM entry WHERE sid = ? AND seq > ? ORDER BY seq`

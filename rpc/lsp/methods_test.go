@@ -78,6 +78,7 @@ func TestWrongParamsAreNamed(t *testing.T) {
 		{"fermata/turn/stop", obj{"turn": obj{}}, "turn: expected string, got object"},
 		{"fermata/turn/redirect", obj{"prompt": "x"}, "prompt: expected array, got string"},
 		{"fermata/transcript/render", obj{"format": "pdf"}, "format: expected"},
+		{"fermata/transcript/render", obj{"until": -1}, "until: expected"},
 		{"fermata/request/input", obj{"request": 7}, "request: expected string, got number"},
 		{"workspace/executeCommand", obj{"command": "fermata.ask", "arguments": []any{obj{"prompt": []any{obj{"type": 7}}}}}, "prompt[0].type: expected string"},
 		{"workspace/executeCommand", obj{"command": "fermata.stop", "arguments": []any{obj{"turn": 7}}}, "arguments[0].turn: expected string"},

@@ -58,7 +58,15 @@ func (s *server) openTranscript(ctx context.Context, id transcript.SessionID) (a
 	if err != nil {
 		return nil, err
 	}
-	text, _, _, err := s.render(ctx, id, "markdown", 0)
+	_, store, err := s.backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info, err := store.Session(ctx, id)
+	if err != nil {
+		return nil, rpc.About(id, err)
+	}
+	text, _, _, err := render(ctx, store, info, "markdown", 0, 0)
 	if err != nil {
 		return nil, rpc.About(id, err)
 	}

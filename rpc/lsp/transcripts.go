@@ -2,9 +2,7 @@ package lsp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"slices"
 	"unicode/utf8"
 
 	"fermata/agent/model"
@@ -20,15 +18,37 @@ func (s *server) transcriptRender(ctx context.Context, p wire.TranscriptRenderPa
 	if p.Format != "markdown" && p.Format != "json" {
 		return nil, rpc.BadParam("format", `expected "markdown" or "json", got %q`, p.Format)
 	}
+	if p.Until < 0 {
+		return nil, rpc.BadParam("until", "expected the number of an entry, got %d", p.Until)
+	}
 	id, err := s.session(ctx, p.Session)
 	if err != nil {
 		return nil, err
 	}
-	text, lines, turns, err := s.render(ctx, id, p.Format, p.Since)
+	_, store, err := s.backend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := wire.TranscriptRenderResult{Session: id, Format: p.Format}
+	info, err := store.Session(ctx, id)
 	if err != nil {
 		return nil, rpc.About(id, err)
 	}
-	r := wire.TranscriptRenderResult{Session: id, Format: p.Format, Text: string(text), Lines: make([]wire.LineRef, 0, len(lines))}
+	if p.Until > info.Seq {
+		p.Until = 0
+	}
+	if r.Since = max(0, p.Since); p.Since < 0 {
+		last := info.Seq
+		if p.Until > 0 {
+			last = p.Until - 1
+		}
+		r.Since = max(0, last+p.Since)
+	}
+	text, lines, turns, err := render(ctx, store, info, p.Format, r.Since, p.Until)
+	if err != nil {
+		return nil, rpc.About(id, err)
+	}
+	r.Text, r.Lines = string(text), make([]wire.LineRef, 0, len(lines))
 	var last transcript.TurnID
 	for _, l := range lines {
 		ref := wire.LineRef{Line: l.Line, Seq: l.Seq}
@@ -40,37 +60,15 @@ func (s *server) transcriptRender(ctx context.Context, p wire.TranscriptRenderPa
 	return r, nil
 }
 
-// render is a session as markdown or as one entry of JSON a line, without what is shown up to the entry since, which
-// counts from the end if it is negative; turns are the
-// turns in which the entries were written, those behind a turn's end being its too.
-func (s *server) render(ctx context.Context, id transcript.SessionID, format string, since int64) (
+// render is what is shown of a session above the entry since and below the entry until, 0 being its end: as markdown, or as
+// JSON, an entry a line. turns are the turns in which the entries were written, those behind a turn's end being its too.
+func render(ctx context.Context, store *transcript.Store, info transcript.SessionInfo, format string, since, until int64) (
 	text []byte, lines []transcript.LineRef, turns map[int64]transcript.TurnID, err error,
 ) {
-	_, store, err := s.backend(ctx)
+	entries, err := store.Page(ctx, info.ID, since, until)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	info, err := store.Session(ctx, id)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if since < 0 {
-		since = max(0, info.Seq+since)
-	}
-	var entries []transcript.Entry
-	if since > 0 { // of what is left out only the turns count: which thread a later one belongs to
-		begun, err := store.EntriesOf(ctx, id, transcript.KindTurnStarted)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		first, _ := slices.BinarySearchFunc(begun, since+1, func(e transcript.Entry, seq int64) int { return cmp.Compare(e.Seq, seq) })
-		entries = begun[:first]
-	}
-	rest, err := store.Entries(ctx, id, since, 0)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	entries = append(entries, rest...)
 	turns = make(map[int64]transcript.TurnID, len(entries))
 	var turn transcript.TurnID
 	for _, e := range entries {
@@ -82,7 +80,7 @@ func (s *server) render(ctx context.Context, id transcript.SessionID, format str
 	var b bytes.Buffer
 	if format == "json" {
 		for _, e := range entries {
-			if e.Seq > since {
+			if e.Seq > since && (until == 0 || e.Seq < until) {
 				lines = append(lines, transcript.LineRef{Line: len(lines) + 1, Seq: e.Seq})
 				b.WriteByte('{')
 				b.Write(appendEntry(nil, e))
@@ -91,7 +89,7 @@ func (s *server) render(ctx context.Context, id transcript.SessionID, format str
 		}
 		return b.Bytes(), lines, turns, nil
 	}
-	lines, err = transcript.MarkdownSince(&b, info, entries, since)
+	lines, err = transcript.MarkdownPage(&b, info, entries, since, until)
 	return b.Bytes(), lines, turns, err
 }
 

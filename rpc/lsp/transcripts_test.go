@@ -14,6 +14,7 @@ func TestARenderingSinceAnEntryIsTheRestOfTheWhole(t *testing.T) {
 	e.call("fermata/turn/start", obj{"session": session, "prompt": text("one?")}, &turns[0])
 	e.call("fermata/turn/start", obj{"session": session, "prompt": text("two?")}, &turns[1])
 	type rendering struct {
+		Since int64
 		Text  string
 		Lines []struct {
 			Line, Seq int
@@ -27,6 +28,16 @@ func TestARenderingSinceAnEntryIsTheRestOfTheWhole(t *testing.T) {
 	e.call("fermata/transcript/render", obj{"session": session, "since": -4}, &end)
 	if whole.Text != all.Text || end.Text != all.Text[strings.Index(all.Text, "Second answer."):] {
 		t.Errorf("the newest entries are\n%s\nand all of them\n%s", end.Text, whole.Text)
+	}
+	var before rendering
+	e.call("fermata/transcript/render", obj{"session": session, "until": end.Since + 1}, &before)
+	if before.Text+end.Text != all.Text || before.Since != 0 {
+		t.Errorf("until entry %d it is, since %d,\n%s\nof\n%s", end.Since+1, before.Since, before.Text, all.Text)
+	}
+	var page rendering
+	e.call("fermata/transcript/render", obj{"session": session, "since": -3, "until": end.Since + 1}, &page)
+	if page.Since != end.Since-3 || page.Text == "" || !strings.HasSuffix(before.Text, page.Text) {
+		t.Errorf("the three entries until %d are, since %d,\n%s\nof\n%s", end.Since+1, page.Since, page.Text, before.Text)
 	}
 	for i, ref := range all.Lines {
 		var seen []string

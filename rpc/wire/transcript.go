@@ -11,6 +11,9 @@ type TranscriptRenderParams struct {
 	// Since leaves out what is shown of this entry and those before it, and the heading: for a client that has them. A
 	// negative one counts from the end: -300 is the newest 300 entries, for a first page at once.
 	Since int64 `json:"since,omitzero"`
+	// Until leaves out what is shown of this entry and those after it. A negative Since counts from there: 9701 with -300 is
+	// the page before that of the newest 300 of 10,000.
+	Until int64 `json:"until,omitzero"`
 }
 
 // TranscriptRenderResult is a session as text.
@@ -19,6 +22,8 @@ type TranscriptRenderResult struct {
 	Session transcript.SessionID `json:"session"`
 	// Format is that of Text.
 	Format string `json:"format"`
+	// Since is the entry that Text begins behind, 0 at the start: Until of the page before is one more.
+	Since int64 `json:"since"`
 	// Text is the session.
 	Text string `json:"text"`
 	// Lines say from which entry the lines of Text come.

@@ -42,6 +42,48 @@ func TestAPlainPackageIsEnough(t *testing.T) {
 	}
 }
 
+// Managers that load a plugin late put a command of their own in its place. The first use takes that away, puts the folder on
+// the runtime path, hands the user's options to setup, sources the plugin, and says the command again.
+func TestAManagerMayLoadItWithItsFirstCommand(t *testing.T) {
+	for version, program := range neovims {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, program, "reply\nsay \"Well met.\"\n")
+			u.configure(fmt.Sprintf(`local folder = %q
+				vim.api.nvim_create_user_command('Fermata', function(o)
+					vim.api.nvim_del_user_command('Fermata')
+					vim.opt.runtimepath:prepend(folder)
+					require('fermata').setup({ lane = { width = 70 } })
+					vim.cmd.source(folder .. '/plugin/fermata.lua')
+					vim.cmd({ cmd = 'Fermata', args = o.fargs, bang = o.bang, range = o.range == 2 and { o.line1, o.line2 } or nil })
+				end, { nargs = '*', range = true, bang = true })
+			`, plugin))
+			u.startBare(Options{Args: []string{"main.go"}})
+			u.Type(":3,5Fermata ask Q<CR>")
+			u.See("func main() {…Answered…Well met.")
+			if body := u.last(); !strings.Contains(body, "main.go, lines 3-5") {
+				t.Errorf("the request is\n%s", body)
+			}
+			var width int
+			if u.Lua(&width, "return require('fermata.config').get().lane.width"); width != 70 {
+				t.Errorf("the lane is %d columns wide, want what setup was given", width)
+			}
+		})
+	}
+}
+
+// While -c is carried out the cursor is on line 0.
+func TestTheCommandLineOfNeovimMayAsk(t *testing.T) {
+	for version, program := range neovims {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t, program, "reply\nsay \"Well met.\"\n")
+			u.start(Options{Args: []string{"-c", "Fermata ask Q"}}, "main.go")
+			u.See("package main…Answered…Well met.")
+		})
+	}
+}
+
 // Neovim 0.12 has a manager of its own. What the manual says to write is run here, on a repository of the same shape.
 func TestNeovimsOwnManagerInstallsIt(t *testing.T) {
 	for version, program := range neovims {

@@ -146,7 +146,7 @@ func TestTheFiguresAreShownWithTheirDefinitions(t *testing.T) {
 		u.Type(":Fermata ask Q<CR>")
 		u.See("Answered")
 		u.Ex("Fermata stats")
-		u.See("# What stopping comes to", "1 sessions, 1 turns", "too few to tell")
+		u.See("# What stopping comes to", "1 session, 1 turn in", "too few to tell")
 		u.picture("14-stats")
 	})
 }
@@ -207,7 +207,7 @@ func TestANarrowScreenShowsWhatMatters(t *testing.T) {
 		u.Type(":Fermata ask Q<CR>")
 		u.See("■ Stop <C-c> · 10 words", "nine ten")
 		u.stop()
-		u.See("What should it do instead?")
+		u.See("╭Stopped here · 10 words kept╮", "What should it do instead?")
 		u.picture("15-narrow")
 		u.Type("<Esc>")
 		u.SeeNot("What should it do instead?")

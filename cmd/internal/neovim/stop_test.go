@@ -47,6 +47,54 @@ func TestAnAnswerStreamsAtTheLineAndIsStoppedThereAndRedirected(t *testing.T) {
 	})
 }
 
+// Neovim takes a Ctrl-C that comes in a mode without a map for it for an interrupt, and forgets the key before it, which would
+// have left the mode.
+func TestAStopRightBehindTheKeyThatLeavesAModeIsNotLost(t *testing.T) {
+	for mode, keys := range map[string][2]string{"i": {"i", "<Esc>"}, "v": {"v", "<Esc>"}, "c": {":echo 1", "<CR>"}} {
+		t.Run(mode, func(t *testing.T) {
+			inBoth(t, "reply\nsay \"one two \"\nhang\n", func(t *testing.T, u *user) {
+				u.Type("6G:Fermata ask Go<CR>")
+				u.See("■ Stop", "one two")
+				u.Type(keys[0])
+				u.Until("the mode", "return vim.api.nvim_get_mode().mode == ...", mode)
+				u.Type(keys[1] + "<C-c>")
+				u.See("Stopped here · 2 words kept", "What should it do instead?")
+			})
+		})
+	}
+}
+
+func TestTheStopKeyInOtherModesIsWhatItAlwaysIs(t *testing.T) {
+	inBoth(t, "reply\nsay \"one two \"\nhang\n", func(t *testing.T, u *user) {
+		u.Ex("xnoremap <C-c> iw")
+		u.Type("6G:Fermata ask Go<CR>")
+		u.See("■ Stop", "one two")
+		for _, keys := range []string{"i<C-c>", "d<C-c>", ":echo 1<C-c>", "v<C-c><Esc>"} { // the last is the user's own
+			u.Type(keys)
+			u.Until("normal mode after "+keys, "return vim.api.nvim_get_mode().mode == 'n'")
+		}
+		const maps = `local left = {} -- modes in which the buffer has a map of the key
+			for _, mode in ipairs({ 'n', 'i', 'x', 's', 'o', 'c' }) do
+				for _, map in ipairs(vim.api.nvim_buf_get_keymap(1, mode)) do
+					table.insert(left, map.lhs == '<C-C>' and mode or nil)
+				end
+			end
+			return table.concat(left, ' ')`
+		if running := u.Text(maps); running != "n i s o c" {
+			t.Errorf("while the turn runs there are maps in the modes %s", running)
+		}
+		var turn struct{ State string }
+		if u.turn(&turn); turn.State != "running" {
+			t.Errorf("the turn is %s", turn.State)
+		}
+		u.stop()
+		u.See("Stopped here")
+		if left := u.Text(maps); left != "" {
+			t.Errorf("maps are left in the modes %s", left)
+		}
+	})
+}
+
 // guards S1
 func TestTheStopControlIsClicked(t *testing.T) {
 	inBoth(t, "reply\nsay \"one two \"\nhang\n", func(t *testing.T, u *user) {

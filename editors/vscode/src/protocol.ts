@@ -472,6 +472,11 @@ export interface TranscriptRenderParams {
    * negative one counts from the end: -300 is the newest 300 entries, for a first page at once.
    */
   since?: number;
+  /**
+   * Until leaves out what is shown of this entry and those after it. A negative Since counts from there: 9701 with -300 is
+   * the page before that of the newest 300 of 10,000.
+   */
+  until?: number;
 }
 
 /** TranscriptRenderResult is a session as text. */
@@ -480,6 +485,8 @@ export interface TranscriptRenderResult {
   session: SessionID;
   /** Format is that of Text. */
   format: string;
+  /** Since is the entry that Text begins behind, 0 at the start: Until of the page before is one more. */
+  since: number;
   /** Text is the session. */
   text: string;
   /** Lines say from which entry the lines of Text come. */

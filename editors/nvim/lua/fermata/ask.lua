@@ -102,7 +102,7 @@ end
 function M.ask(text, options)
   options = options or {}
   local buf = vim.api.nvim_get_current_buf()
-  local line = vim.api.nvim_win_get_cursor(0)[1]
+  local line = math.max(1, vim.api.nvim_win_get_cursor(0)[1]) -- it is 0 while -c of the command line is carried out
   local place = options.place or { line1 = options.line1 or line, line2 = options.line2 or options.line1 or line }
   if text and text:match('%S') then
     send(buf, place, text, options.new)

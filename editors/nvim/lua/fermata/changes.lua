@@ -74,34 +74,48 @@ local function describe(file)
   return ('%s · %s · +%d -%d%s%s'):format(file.path, file.state, file.added or 0, file.removed or 0, by, now)
 end
 
---- Shows the changes of a turn.
----@param turn? fermata.Turn nil: the one at the cursor, else the last one with changes
-function M.open(turn)
+--- Lets the user pick of the files that a turn changed: all, or one. One that is alone needs no question if it is not to be
+--- written.
+---@param turn fermata.Turn? nil: the one at the cursor, else the last one with changes
+---@param question { prompt: string, kind: string, all: string, sure?: boolean } all says what follows "All 3 files"
+---@param done fun(files: table[], changes: table, root: string?) the files that were picked
+local function pick(turn, question, done)
   turn = turn or turns.near(has_id)
   local root = root_of(turn)
-  client.request(root, 'fermata/turn/changes', { turn = turn and turn.id }, function(err, result)
+  client.request(root, 'fermata/turn/changes', { turn = turn and turn.id }, function(err, changes)
     if err then
       notify.failed(err)
       return
     end
-    local files = result.files
+    local files = changes.files
     if #files == 0 then
       notify.info('this turn changed no file')
-    elseif #files == 1 then
-      diff(result.turn, files[1])
-    else
-      local all = { all = true }
-      vim.ui.select(vim.list_extend({ all }, files), {
-        prompt = 'Changes',
-        kind = 'fermata.change',
-        format_item = function(file)
-          return file.all and ('All %d files, a tab for each'):format(#files) or describe(file)
-        end,
-      }, function(choice)
-        for _, file in ipairs(choice and choice.all and files or { choice }) do
-          diff(result.turn, file)
-        end
-      end)
+      return
+    elseif #files == 1 and not question.sure then
+      done(files, changes, root)
+      return
+    end
+    local all = { all = true }
+    vim.ui.select(#files > 1 and vim.list_extend({ all }, files) or files, {
+      prompt = question.prompt,
+      kind = question.kind,
+      format_item = function(file)
+        return file.all and ('All %d files%s'):format(#files, question.all) or describe(file)
+      end,
+    }, function(choice)
+      if choice then
+        done(choice.all and files or { choice }, changes, root)
+      end
+    end)
+  end)
+end
+
+--- Shows the changes of a turn.
+---@param turn? fermata.Turn nil: the one at the cursor, else the last one with changes
+function M.open(turn)
+  pick(turn, { prompt = 'Changes', kind = 'fermata.change', all = ', a tab for each' }, function(files, changes)
+    for _, file in ipairs(files) do
+      diff(changes.turn, file)
     end
   end)
 end
@@ -144,39 +158,19 @@ end
 --- Reverts files of a turn, or all of them.
 ---@param turn? fermata.Turn nil: the one at the cursor, else the last one with changes
 function M.revert(turn)
-  turn = turn or turns.near(has_id)
-  local root = root_of(turn)
-  client.request(root, 'fermata/turn/changes', { turn = turn and turn.id }, function(err, changes)
-    if err then
-      notify.failed(err)
-      return
+  local question = { prompt = 'Revert', kind = 'fermata.revert', all = '', sure = true }
+  pick(turn, question, function(files, changes, root)
+    local params = { turn = changes.turn }
+    if #files < #changes.files then
+      params.paths = { files[1].path }
     end
-    local files = changes.files
-    if #files == 0 then
-      notify.info('this turn changed no file')
-      return
-    end
-    local all = { all = true }
-    local choices = #files > 1 and vim.list_extend({ all }, files) or files
-    vim.ui.select(choices, {
-      prompt = 'Revert',
-      kind = 'fermata.revert',
-      format_item = function(file)
-        return file.all and ('All %d files'):format(#files) or describe(file)
-      end,
-    }, function(choice)
-      if not choice then
-        return
+    client.request(root, 'fermata/turn/revert', params, function(err, result)
+      if err then
+        notify.failed(err)
+      else
+        reverted[root or ''] = result.revert
+        told(result, 'reverted')
       end
-      local params = { turn = changes.turn, paths = not choice.all and { choice.path } or nil }
-      client.request(root, 'fermata/turn/revert', params, function(failure, result)
-        if failure then
-          notify.failed(failure)
-        else
-          reverted[root or ''] = result.revert
-          told(result, 'reverted')
-        end
-      end)
     end)
   end)
 end

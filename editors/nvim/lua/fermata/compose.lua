@@ -1,6 +1,7 @@
 --- A float to write a prompt in. Enter sends, Ctrl-J begins a new line, Up and Down go through what was written before; Escape
 --- from an empty input or in normal mode leaves everything as it was. Above it a read-only text can stand.
 local config = require('fermata.config')
+local phrase = require('fermata.phrase')
 
 local M = {}
 
@@ -45,7 +46,7 @@ local function float(lines, title, place, enter)
     height = place.height,
     border = 'rounded',
     style = 'minimal',
-    title = title,
+    title = vim.fn.strdisplaywidth(title) > place.width and phrase.short(title, place.width) or title,
     title_pos = 'left',
     zindex = 60,
   })

@@ -121,7 +121,7 @@ end
 
 -- Keys and the mouse, only while a turn runs.
 
-local mapped = {} ---@type table<integer, string> buffer to key
+local mapped = {} ---@type table<integer, { key: string, modes: string[] }> by buffer
 
 ---@param buf integer
 ---@return boolean
@@ -142,18 +142,34 @@ local function map(buf)
   end
   local wanted = runs_in(buf)
   if wanted and not mapped[buf] then
-    local own = vim.api.nvim_buf_call(buf, function()
-      return vim.fn.maparg(key, 'n', false, true)
-    end)
-    if own.buffer == 1 then
+    local function own(mode)
+      return vim.api.nvim_buf_call(buf, function()
+        return vim.fn.maparg(key, mode, false, true)
+      end)
+    end
+    if own('n').buffer == 1 then
       return -- the user has a map of their own there
     end
-    mapped[buf] = key
+    local modes = { 'n' }
     vim.keymap.set('n', key, function()
       turns.stop()
     end, { buffer = buf, desc = 'Fermata: stop' })
+    if key:lower() == '<c-c>' then
+      -- Neovim takes a Ctrl-C that comes while the mode has no map for it for an interrupt, and throws away what was typed
+      -- before it: also an <Esc> that has left the mode by then, so that the stop would be lost. With a map to itself it is
+      -- what it always is in that mode, but waits for its turn.
+      for _, mode in ipairs({ 'i', 'x', 's', 'o', 'c' }) do
+        if not next(own(mode)) then
+          table.insert(modes, mode)
+          vim.keymap.set(mode, key, key, { buffer = buf, desc = 'Fermata: as ever' })
+        end
+      end
+    end
+    mapped[buf] = { key = key, modes = modes }
   elseif not wanted and mapped[buf] then
-    pcall(vim.keymap.del, 'n', mapped[buf], { buffer = buf })
+    for _, mode in ipairs(mapped[buf].modes) do
+      pcall(vim.keymap.del, mode, mapped[buf].key, { buffer = buf })
+    end
     mapped[buf] = nil
   end
 end

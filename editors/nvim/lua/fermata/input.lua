@@ -110,7 +110,7 @@ local function page(result)
   if result.previous then
     table.insert(
       out,
-      ('// the first %d bytes are those of %s; D shows what differs'):format(result.sharedPrefix, result.previous)
+      ('// the first %d bytes are those of %s; D compares'):format(result.sharedPrefix, result.previous)
     )
   end
   table.insert(out, '')

@@ -56,12 +56,28 @@ function M.at(refs, line)
   return nil, seq
 end
 
+--- Joins what is above to what is below when the cut is within a turn: what goes on there begins no fold of its own.
+---@param above fermata.Ref[]
+---@param below fermata.Ref[]
+function M.join(above, below)
+  local first, before = below[1], above[#above]
+  if not first or not before or first.level > 0 or M.at(above, before.line) ~= first.turn then
+    return
+  end
+  first.turn = nil
+  for _, ref in ipairs(below) do
+    if ref.turn then
+      break
+    end
+    ref.level = before.level
+  end
+end
+
 --- The entry after which a rendering must begin for all that can still change: the turn before the last one.
 ---@param refs fermata.Ref[]
----@param partial boolean whether there are entries before the first
----@return integer since 0 for all
----@return integer first line (0-based) of what is rendered anew
-function M.settled(refs, partial)
+---@return integer? since nil when fewer turns are shown
+---@return integer? first line (0-based) of what is rendered anew
+function M.settled(refs)
   local seen, last = 0, nil
   for i = #refs, 1, -1 do
     local ref = refs[i]
@@ -77,10 +93,6 @@ function M.settled(refs, partial)
       end
     end
   end
-  if partial and refs[1] then
-    return refs[1].seq - 1, refs[1].line - 1
-  end
-  return 0, 0
 end
 
 return M

@@ -1,6 +1,7 @@
 --- What stopping comes to: a page of figures, each with its definition, computed by the daemon from the transcript.
 local client = require('fermata.client')
 local notify = require('fermata.notify')
+local phrase = require('fermata.phrase')
 
 local M = {}
 
@@ -42,9 +43,9 @@ local function page(stats)
   end
   say('# What stopping comes to', '')
   say(
-    ('%d sessions, %d turns%s'):format(
-      stats.sessions,
-      stats.turns,
+    ('%s, %s%s'):format(
+      phrase.count(stats.sessions, 'session'),
+      phrase.count(stats.turns, 'turn'),
       stats.workspace ~= '' and ' in ' .. stats.workspace or ''
     )
   )

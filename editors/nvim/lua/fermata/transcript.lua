@@ -4,13 +4,14 @@
 local client = require('fermata.client')
 local live_of = require('fermata.live')
 local notify = require('fermata.notify')
+local older = require('fermata.older')
 local refs_of = require('fermata.refs')
 local session = require('fermata.session')
 
 local M = {}
 
 local text_interval = 40 -- milliseconds between two writes of what is said
-local page = 300 -- entries that are shown first of a long session
+local page = 150 -- entries that are shown first of a long session
 local render_interval = 120 -- milliseconds between two renderings of the log
 
 ---@class fermata.Transcript
@@ -26,9 +27,12 @@ local render_interval = 120 -- milliseconds between two renderings of the log
 ---@field rendering? uv.uv_timer_t
 ---@field asked boolean a rendering is on its way
 ---@field again boolean and another one is needed
----@field above integer how many lines of older entries were put above the first page
----@field partial boolean whether older entries are still missing
----@field filling boolean they are on their way
+---@field since integer the entry that is the newest of those missing above; 0 when none is
+---@field page integer how many of them are asked for next
+---@field above integer how many lines of them were put above the first page
+---@field seam integer how many of those belong to a page that is not all there yet
+---@field filling? 'asked'|'put' they are on their way
+---@field renamed boolean the heading is not the one that is shown, or on its way
 
 local transcripts = {} ---@type table<string, fermata.Transcript>
 
@@ -159,7 +163,10 @@ local function render(t, done)
     return
   end
   t.asked = true
-  local since, first = refs_of.settled(t.refs, t.partial)
+  local since, first = refs_of.settled(t.refs)
+  if not since or not first then
+    since, first = t.since, t.seam
+  end
   local above = t.above
   local params = { session = t.session, since = since > 0 and since or nil }
   client.request(t.root, 'fermata/transcript/render', params, function(err, result)
@@ -182,37 +189,30 @@ local function render(t, done)
   end)
 end
 
---- Fetches the entries before those that are shown.
+--- Shows the heading anew: the first lines, up to those of the first entry.
+---@param t fermata.Transcript
+local function head(t)
+  t.renamed = false
+  client.request(t.root, 'fermata/transcript/render', { session = t.session, ['until'] = 1 }, function(err, result)
+    if not vim.api.nvim_buf_is_loaded(t.buf) then
+      return
+    end
+    if err then
+      notify.failed(err)
+      return
+    end
+    edit(t, function()
+      vim.api.nvim_buf_set_lines(t.buf, 0, 1, false, { (result.text:match('^[^\n]*')) })
+    end)
+  end)
+end
+
 ---@param t fermata.Transcript
 local function fill(t)
-  if not t.partial or t.filling then
-    return
-  end
-  t.filling = true
-  client.request(t.root, 'fermata/transcript/render', { session = t.session }, function(err, result)
-    if err or not vim.api.nvim_buf_is_loaded(t.buf) then
-      t.filling = false
-      if err then
-        notify.failed(err)
-      end
-      return
+  older.fill(t, edit, function()
+    if t.renamed then
+      head(t)
     end
-    local before
-    for i, ref in ipairs(result.lines) do
-      if t.refs[1] and ref.seq == t.refs[1].seq then
-        before = i
-        break
-      end
-    end
-    if not before then -- nothing of it is there yet, or it is no more
-      t.partial, t.filling = false, false
-      rendered(t, result, 0, 0)
-      return
-    end
-    local lines = vim.split(result.text, '\n', { plain = true })
-    local refs = {} ---@type fermata.Ref[]
-    refs_of.add(refs, lines, vim.list_slice(result.lines, 1, before - 1), 0)
-    require('fermata.older').put(t, edit, vim.list_slice(lines, 1, result.lines[before].line - 1), refs)
   end)
 end
 
@@ -230,7 +230,7 @@ local function first_page(t, done)
     if err then
       notify.failed(err)
     elseif vim.api.nvim_buf_is_loaded(t.buf) then
-      t.partial = not vim.startswith(result.text, '# ')
+      t.since = result.since
       rendered(t, result, 0, 0)
       done()
       fill(t)
@@ -276,9 +276,10 @@ end
 ---@param id string
 function M.renamed(id)
   local t = transcripts[id]
-  if t and not t.partial then -- else its heading is still to come
-    t.refs = {}
-    render(t)
+  if t and t.rendered > 0 and t.since == 0 then
+    head(t)
+  elseif t then -- its heading is still to come, maybe with the title that it had
+    t.renamed = true
   end
 end
 
@@ -296,7 +297,10 @@ end
 function M.disconnected(root)
   for _, t in pairs(transcripts) do
     if t.root == root then
-      t.asked, t.again, t.filling = false, false, false
+      t.asked, t.again = false, false
+      if t.filling == 'asked' then
+        t.filling = nil
+      end
       for _, live in ipairs(t.live) do
         live.seq = live.seq or 0 -- the next rendering has what the repair made of it
       end
@@ -365,9 +369,11 @@ local function create(id, root)
     pending = {},
     asked = false,
     again = false,
+    since = 0,
+    page = page,
     above = 0,
-    partial = false,
-    filling = false,
+    seam = 0,
+    renamed = false,
   }
   transcripts[id] = t
   for _, turn in ipairs(require('fermata.turns').running()) do
@@ -397,7 +403,7 @@ function M.fold(line)
   if not ref then
     return 0
   end
-  return ref.line == line and ref.turn and '>' .. ref.level or ref.level
+  return ref.line == line and ref.turn and ref.level > 0 and '>' .. ref.level or ref.level
 end
 
 --- What stands for a closed fold: how many lines it has, and the question.
