@@ -130,7 +130,7 @@ export class Asking {
     if (r.outcome === "stopped" && r.cause === "user") {
       const turn = this.turns.get(r.turn);
       if (turn?.redirectedBy === undefined) {
-        const shown = turn !== undefined && this.conversation.reveal(turn);
+        const shown = turn !== undefined && this.conversation.reveal(turn, r.silent !== true);
         // A reply box cannot be filled, so a prompt that nothing was said to yet is offered back in an input of its own (S6).
         if (r.silent === true) void this.redirect({ turn: r.turn }).catch(this.report);
         else if (!shown) void this.offer(r);

@@ -1,25 +1,37 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
+import { Pace } from "./pace";
 import { moved } from "./places";
-import { comments, control, type Control, type Said } from "./words";
+import { comments, control, lane, type Control, type Said } from "./words";
 import { live, spoke, promptText, type Turn, type Turns } from "./turns";
 
 // The inline conversation: a comment thread at the line where it was asked. The chain of a question and its redirects is
-// one thread. Its reply box is the redirect lane. Threads that are open are remembered and shown again after a reload.
+// one thread. Its reply box asks for the next question, or is the redirect lane. Threads that are open are remembered and
+// shown again after a reload.
+//
+// VS Code takes what a reply box asks from the controller of its thread. So there are two controllers, and where the other box
+// is needed, another thread is put in the place of the one that is shown.
 
-/** Between two updates of a thread, in milliseconds: at most 20 a second. */
-const interval = 50;
+/** After what time VS Code has sent what was set of a thread, in milliseconds, when no more was set since. */
+const sent = 100;
 
 /** How many questions in reply boxes are known to belong to their threads after a reload. */
 const joinsKept = 200;
 
 interface Shown {
   thread: vscode.CommentThread;
+  lane: boolean;
   root: Turn;
-  timer?: NodeJS.Timeout;
-  updated: number;
-  /** What is shown, by turn and place: VS Code draws a comment anew when it is another object. */
+  /** The turn that was changed last, and its phase. */
+  state?: string;
+  pace: Pace;
+  /** Threads that this one is shown in place of: they go when it has come. */
+  before: vscode.CommentThread[];
+  leaving?: NodeJS.Timeout;
+  /** The comments by turn and place: VS Code takes another object for another comment. */
   comments: Map<string, { said: Said; comment: vscode.Comment }>;
+  /** The reply box is wanted, once it has come. */
+  wanted?: true;
 }
 
 /** Where a thread stands now; the log says only where it was asked. */
@@ -29,18 +41,18 @@ interface Remembered {
 }
 
 export class Conversation implements vscode.Disposable {
-  private readonly controller = vscode.comments.createCommentController("fermata", "Fermata");
+  private readonly lanes = controller("fermata", l10n.t("What should it do instead?"));
+  private readonly asks = controller("fermata.ask", l10n.t("Ask the next question"));
   private readonly threads = new Map<string, Shown>();
   private readonly closed = new Set<string>();
   private readonly remembered: Map<string, Remembered>;
+  private stopping: string[] = [];
   private readonly subscriptions: { dispose(): void }[];
 
   constructor(
     private readonly turns: Turns,
     private readonly memento: vscode.Memento,
   ) {
-    const lane = l10n.t("What should it do instead?");
-    this.controller.options = { prompt: lane, placeHolder: lane }; // a thread takes them when it is made
     for (const [clientId, turn] of this.joins) turns.join(clientId, turn);
     this.remembered = new Map(Object.entries(memento.get<Record<string, Remembered>>("threads", {})));
     this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.onDidChangeTextDocument((e) => this.edited(e))];
@@ -63,7 +75,7 @@ export class Conversation implements vscode.Disposable {
 
   /** The turn that a thread's menus and reply box are about: the newest of its chain. */
   turnOf(thread: vscode.CommentThread): Turn | undefined {
-    for (const s of this.threads.values()) if (s.thread === thread) return this.newest(s.root);
+    for (const s of this.threads.values()) if (s.thread === thread || s.before.includes(thread)) return this.newest(s.root);
     return undefined;
   }
 
@@ -85,19 +97,36 @@ export class Conversation implements vscode.Disposable {
   }
 
   private drop(s: Shown): void {
-    clearTimeout(s.timer);
     this.threads.delete(s.root.turn);
     this.closed.add(s.root.turn); // what still comes does not open it again
     this.remembered.delete(s.root.turn);
-    s.thread.dispose();
+    end(s);
     this.save();
   }
 
-  /** Opens the lane of a turn's thread; false when it has none. */
-  reveal(turn: Turn): boolean {
+  /** Opens the lane of a turn's thread, with the cursor in it or not; false when it has none. */
+  reveal(turn: Turn, focused: boolean): boolean {
     const s = this.threads.get(this.turns.root(turn).turn);
-    if (s !== undefined) s.thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
-    return s !== undefined;
+    if (s === undefined) return false;
+    s.thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
+    if (focused) s.wanted = true;
+    s.pace.now();
+    return true;
+  }
+
+  /**
+   * Puts the cursor into the reply box. VS Code has no API for it that is not a proposal, but a command for the thread at the
+   * cursor's line, and one that goes on from there to the box. So it is done when that line is the thread's; nobody's cursor
+   * is moved for it.
+   */
+  private async focus(s: Shown): Promise<void> {
+    const { thread } = s;
+    const here = (t: vscode.CommentThread): boolean => t.uri.toString() === thread.uri.toString() && t.range?.end.line === thread.range?.end.line;
+    const editor = vscode.window.activeTextEditor;
+    const alone = [...this.threads.values()].every((o) => o === s || !here(o.thread));
+    if (!alone || editor?.document.uri.toString() !== thread.uri.toString() || editor.selection.end.line !== thread.range?.end.line) return;
+    await vscode.commands.executeCommand("workbench.action.focusCommentOnCurrentLine");
+    await vscode.commands.executeCommand("widgetNavigation.focusNext");
   }
 
   private newest(root: Turn): Turn {
@@ -114,14 +143,66 @@ export class Conversation implements vscode.Disposable {
       if (root.anchor === undefined || !wanted || vscode.workspace.getConfiguration("fermata").get<string>("inline", "comments") !== "comments") return;
       const a = root.anchor;
       const range = before !== undefined ? new vscode.Range(...before.range) : new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
-      const thread = this.controller.createCommentThread(vscode.Uri.parse(a.uri, true), range, []);
-      thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
-      s = { thread, root, updated: 0, comments: new Map() };
+      s = this.begin(root, vscode.Uri.parse(a.uri, true), range);
       this.threads.set(root.turn, s);
       this.remember(s);
       this.save();
     }
-    this.schedule(s, t);
+    if (t.phase === "stopping") void this.tellStopping();
+    const state = `${t.turn} ${t.phase}`;
+    if (s.state === state) s.pace.soon();
+    else s.pace.now(); // what can be done has changed
+    s.state = state;
+  }
+
+  private begin(root: Turn, uri: vscode.Uri, range: vscode.Range): Shown {
+    const known: Shown["comments"] = new Map();
+    const isLane = lane(this.newest(root));
+    const s: Shown = {
+      thread: this.create(uri, range, this.content(root, known), isLane), lane: isLane, root, before: [], comments: known,
+      pace: new Pace(() => this.show(s), () => this.taken(s)),
+    };
+    return s;
+  }
+
+  /** A thread that has its comments from the start: one without any would take the keyboard from the editor. */
+  private create(uri: vscode.Uri, range: vscode.Range | undefined, comments: vscode.Comment[], lane: boolean): vscode.CommentThread {
+    // The types want a range: VS Code takes none for a thread of the whole file, which no thread of ours is.
+    const thread = (lane ? this.lanes : this.asks).createCommentThread(uri, range ?? new vscode.Range(0, 0, 0, 0), comments);
+    thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
+    return thread;
+  }
+
+  /** Tells VS Code's menus which threads are stopping: a thread's own context is only sent after a while. */
+  private async tellStopping(): Promise<void> {
+    const now = this.turns.all().filter((t) => t.phase === "stopping").map((t) => `running ${t.turn}`);
+    if (now.join() === this.stopping.join()) return;
+    this.stopping = now;
+    await vscode.commands.executeCommand("setContext", "fermata.stopping", now);
+  }
+
+  /** Resolves when the window has taken all that it was sent before: commands are answered in their order. */
+  private async taken(s: Shown): Promise<void> {
+    await vscode.commands.executeCommand("setContext", "fermata.shown", true);
+    await this.tellStopping();
+    if (this.threads.get(s.root.turn) !== s) return; // it was closed meanwhile
+    if (s.lane !== lane(this.newest(s.root))) {
+      // Only now: a window that makes a reply box shows nothing else meanwhile, and what has happened is to be seen first.
+      this.exchange(s);
+      s.pace.now();
+    } else if (s.wanted === true && s.lane) {
+      delete s.wanted;
+      await this.focus(s);
+    }
+  }
+
+  /** Puts a thread with the other reply box in place of the one that is shown. */
+  private exchange(s: Shown): void {
+    const old = s.thread;
+    s.before.push(old);
+    s.lane = !s.lane;
+    s.thread = this.create(old.uri, old.range, [...old.comments], s.lane);
+    s.thread.collapsibleState = old.collapsibleState;
   }
 
   /** VS Code moves what it draws of a thread along with the text, and moves it back with the next update: so does this. */
@@ -150,30 +231,24 @@ export class Conversation implements vscode.Disposable {
     void this.memento.update("threads", Object.fromEntries(this.remembered));
   }
 
-  private schedule(s: Shown, t: Turn): void {
-    const wait = s.updated + interval - Date.now();
-    if (wait <= 0 || s.thread.contextValue !== contextOf(t)) {
-      this.show(s); // what can be done has changed: at once
-      return;
-    }
-    s.timer ??= setTimeout(() => this.show(s), wait);
-  }
-
   private show(s: Shown): void {
-    clearTimeout(s.timer);
-    delete s.timer;
-    s.updated = Date.now();
-    const chain = this.turns.chain(s.root);
-    const newest = chain.at(-1) ?? s.root;
-    const now = contextOf(newest);
-    s.thread.comments = chain.flatMap((t) => comments(t, (m, ...a) => l10n.t(m, ...a)).map((said, i) => this.comment(s, `${t.turn} ${i}`, said)));
-    s.thread.contextValue = now;
+    const newest = this.newest(s.root);
+    s.thread.comments = this.content(s.root, s.comments);
+    s.thread.contextValue = contextOf(newest);
     s.thread.label = title(newest);
-    s.thread.canReply = !live(newest);
+    s.thread.canReply = !live(newest) && s.lane === lane(newest);
+    clearTimeout(s.leaving);
+    if (s.before.length > 0) s.leaving = setTimeout(() => s.before.splice(0).forEach((t) => t.dispose()), sent);
   }
 
-  private comment(s: Shown, key: string, said: Said): vscode.Comment {
-    const known = s.comments.get(key);
+  /** The comments of a chain: those that have not changed as they are in known. */
+  private content(root: Turn, known: Shown["comments"]): vscode.Comment[] {
+    const said = (t: Turn): Said[] => comments(t, (m, ...a) => l10n.t(m, ...a));
+    return this.turns.chain(root).flatMap((t) => said(t).map((c, i) => this.comment(known, `${t.turn} ${i}`, c)));
+  }
+
+  private comment(all: Shown["comments"], key: string, said: Said): vscode.Comment {
+    const known = all.get(key);
     if (known !== undefined && known.said.markdown === said.markdown && known.said.label === said.label) return known.comment;
     const comment: vscode.Comment = known?.comment ?? {
       body: "",
@@ -185,20 +260,35 @@ export class Conversation implements vscode.Disposable {
     comment.body = body;
     if (said.label !== undefined) comment.label = said.label;
     else delete comment.label;
-    s.comments.set(key, { said, comment });
+    all.set(key, { said, comment });
     return comment;
   }
 
   dispose(): void {
     for (const s of this.subscriptions) s.dispose();
-    for (const s of this.threads.values()) clearTimeout(s.timer);
-    this.controller.dispose();
+    for (const s of this.threads.values()) end(s);
+    this.lanes.dispose();
+    this.asks.dispose();
   }
 }
 
+function controller(id: string, prompt: string): vscode.CommentController {
+  const c = vscode.comments.createCommentController(id, "Fermata");
+  c.options = { prompt, placeHolder: prompt }; // a thread takes them when it is made
+  return c;
+}
+
+function end(s: Shown): void {
+  s.pace.dispose();
+  clearTimeout(s.leaving);
+  for (const t of [...s.before, s.thread]) t.dispose();
+}
+
 /** What package.json's menus look at. */
-function contextOf(t: Turn): Control | "stopped.silent" {
-  return t.phase === "stopped" && !spoke(t) && t.steps.every((s) => s.tools.length === 0) ? "stopped.silent" : control(t);
+function contextOf(t: Turn): Control | "stopped.silent" | `running ${string}` {
+  if (t.phase === "stopped" && !spoke(t) && t.steps.every((s) => s.tools.length === 0)) return "stopped.silent";
+  const c = control(t);
+  return c === "running" ? `running ${t.turn}` : c;
 }
 
 function title(t: Turn): string {

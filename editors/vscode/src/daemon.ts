@@ -95,6 +95,7 @@ export class Daemon implements vscode.Disposable {
       throw new Error(vscode.l10n.t("{0} (version {1}) speaks another protocol ({2}) than this extension ({3}): update the older of the two.", command, its, String(version ?? "none"), protocol));
     }
     this.since = Date.now();
+    this.log.info(`the daemon runs: ${command}, version ${client.initializeResult?.serverInfo?.version ?? "?"}`);
     this.states.fire("running");
     return client;
   }
@@ -162,6 +163,8 @@ export class MissingBinary extends Error {}
 const announce: StaticFeature = {
   fillClientCapabilities(capabilities) {
     // ownCommands: VS Code knows the commands from package.json, and registering them twice is an error.
+    // Nor progress: what runs stands in the thread and in the status bar, and another spinner there would tell nothing more.
+    if (capabilities.window !== undefined) capabilities.window.workDoneProgress = false;
     capabilities.experimental = { ...(capabilities.experimental as object | undefined), fermata: { protocol, ownCommands: true } };
   },
   initialize() {},

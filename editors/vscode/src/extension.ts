@@ -19,6 +19,7 @@ import { Turns } from "./turns";
 type About = vscode.CommentThread | CommandArgs | vscode.Uri | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
+  const begun = performance.now();
   const log = vscode.window.createOutputChannel("Fermata", { log: true });
   const report = (err: unknown): void => void told(err, log);
   const permissions = new Permissions();
@@ -51,6 +52,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const commands: Record<string, (about?: About) => unknown> = {
     "fermata.ask": (about) => asking.ask(argsOf(about)),
     "fermata.stop": (about) => asking.stop(about instanceof vscode.Uri ? undefined : about),
+    "fermata.stopping": (about) => asking.stop(about instanceof vscode.Uri ? undefined : about), // a second stop is the first
     "fermata.redirect": (about) => asking.redirect(about instanceof vscode.Uri ? undefined : about),
     "fermata.queue": () => asking.queue(),
     "fermata.keep": (about) => asking.keep(about instanceof vscode.Uri ? undefined : about),
@@ -123,6 +125,7 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   // Code actions, and the threads that were open before a reload, need it; that it is missing is said when something is asked.
   daemon.start().catch((err: unknown) => log.warn(messageOf(err)));
+  log.info(`activated in ${(performance.now() - begun).toFixed(1)} ms`);
 }
 
 function argsOf(about: About): CommandArgs | undefined {

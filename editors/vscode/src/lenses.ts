@@ -116,11 +116,11 @@ function nameOf(p: InputPart): string {
     case "tail":
       return l10n.t("tail");
     default:
-      return p.role ?? p.kind;
+      // Of many messages by the same, lists of symbols show no details: the entry is what tells them apart.
+      return [p.role ?? p.kind, ...(p.source !== undefined ? [l10n.t("entry {0}", p.source)] : [])].join(" · ");
   }
 }
 
 function detailOf(p: InputPart): string {
-  const from = p.source !== undefined ? [l10n.t("entry {0}", p.source)] : [];
-  return [...from, l10n.t("{0} bytes", p.length), ...(p.unsendable ?? [])].join(" · ");
+  return [l10n.t("{0} bytes", p.length), ...(p.unsendable ?? [])].join(" · ");
 }

@@ -50,6 +50,32 @@ function dimLine(line: string): string {
   return mark + out.join("");
 }
 
+/**
+ * The end of a text that is still growing, and how many words stand before it. It begins where a line or a word does, and
+ * stays there for a while, so that what is being read does not move with each word.
+ */
+export function tail(text: string, characters: number, lines: number): { text: string; before: number } {
+  let from = text.length <= characters ? 0 : step(text.length - characters, characters);
+  const ends = [...text.matchAll(/\n/g)].map((m) => m.index);
+  if (ends.length >= lines) from = Math.max(from, (ends[step(ends.length + 1 - lines, lines) - 1] ?? -1) + 1);
+  if (from === 0) return { text, before: 0 };
+  // At the next line if it is near, else at the next word, else at the next character.
+  const line = text.indexOf("\n", from - 1);
+  const word = text.slice(from - 1, from + 200).search(/\s/);
+  if (line !== -1 && line < from + 80) from = line + 1;
+  else if (word !== -1) from += word;
+  else if (/[\udc00-\udfff]/.test(text[from] ?? "")) from++;
+  const head = text.slice(0, from);
+  const fence = openFence(head);
+  return { text: (fence === "" ? "" : `${fence}\n`) + text.slice(from), before: head.match(/\S+/g)?.length ?? 0 };
+}
+
+/** The least multiple of half of a size that is not below a number. */
+function step(least: number, size: number): number {
+  const half = Math.ceil(size / 2);
+  return Math.ceil(least / half) * half;
+}
+
 /** Text in which no character means anything. */
 export function escape(text: string): string {
   return text.replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, "\\$&").replace(/\n/g, "  \n");
@@ -112,6 +138,12 @@ function inline(text: string): Piece[] {
 
 /** The text with its last block of code ended. */
 function closed(text: string): string {
+  const fence = openFence(text);
+  return fence === "" ? text : `${text.replace(/\n$/, "")}\n${fence}`;
+}
+
+/** The mark of the block of code that a text ends in, "" for none. */
+function openFence(text: string): string {
   let fence = "";
   for (const line of text.split("\n")) {
     const mark = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[1];
@@ -119,5 +151,5 @@ function closed(text: string): string {
     if (fence === "") fence = mark;
     else if (mark.startsWith(fence) && line.trim() === mark) fence = "";
   }
-  return fence === "" ? text : `${text.replace(/\n$/, "")}\n${fence}`;
+  return fence;
 }

@@ -32,17 +32,22 @@ export class Status implements vscode.Disposable {
     const about = model === "" ? "" : l10n.t("Model: {0}", model);
     const newest = running.at(-1);
     if (newest === undefined) {
-      this.item.text = `$(comment-discussion) ${model === "" ? "fermata" : model}`;
-      this.item.tooltip = [l10n.t("Open the transcript"), about].filter(Boolean).join("\n");
-      this.item.command = "fermata.openTranscript";
-    } else {
-      const waiting = running.flatMap((t) => t.messages).filter((m) => m.state === "queued").length;
-      const text = stopping ? `$(loading~spin) ${l10n.t("stopping…")}` : `$(debug-stop) ${running.length > 1 ? l10n.t("Stop ({0} run)", running.length) : l10n.t("Stop")}`;
-      this.item.text = waiting === 0 ? text : `${text} · ${l10n.t("{0} queued", waiting)}`;
-      this.item.tooltip = [promptText(newest.prompt), about].filter(Boolean).join("\n");
-      this.item.command = "fermata.stop";
+      this.show(`$(comment-discussion) ${model === "" ? "fermata" : model}`, [l10n.t("Open the transcript"), about], "fermata.openTranscript");
+      return;
     }
-    this.item.accessibilityInformation = { label: this.item.text.replace(/\$\([^)]*\) /, "fermata: "), role: "button" };
+    const waiting = running.flatMap((t) => t.messages).filter((m) => m.state === "queued").length;
+    const text = stopping ? `$(loading~spin) ${l10n.t("stopping…")}` : `$(debug-stop) ${running.length > 1 ? l10n.t("Stop ({0} run)", running.length) : l10n.t("Stop")}`;
+    this.show(waiting === 0 ? text : `${text} · ${l10n.t("{0} queued", waiting)}`, [promptText(newest.prompt), about], "fermata.stop");
+  }
+
+  /** Whatever is set of an item is sent to the window: not with each word of an answer. */
+  private show(text: string, about: string[], command: string): void {
+    const tooltip = about.filter(Boolean).join("\n");
+    if (this.item.text === text && this.item.tooltip === tooltip && this.item.command === command) return;
+    this.item.text = text;
+    this.item.tooltip = tooltip;
+    this.item.command = command;
+    this.item.accessibilityInformation = { label: text.replace(/\$\([^)]*\) /, "fermata: "), role: "button" };
     this.item.show();
   }
 

@@ -1,5 +1,5 @@
-import { code, dim, escape, harmless } from "./markdown";
-import type { Message, Step, Tool, Turn } from "./turns";
+import { code, dim, escape, harmless, tail } from "./markdown";
+import { live, type Message, type Step, type Tool, type Turn } from "./turns";
 
 // What the inline conversation says of a turn, as markdown. Pure: the localiser is given.
 
@@ -10,6 +10,14 @@ export interface Said {
   author: "you" | "fermata";
   label?: string;
   markdown: string;
+}
+
+/**
+ * Whether a thread's reply box is the redirect lane (D1), or else asks for the next question. While the turn runs none is shown:
+ * then it is the lane already, so that a stop finds all in place.
+ */
+export function lane(t: Turn): boolean {
+  return t.phase !== "completed";
 }
 
 /** The state of the thread: what of its menus and its reply box there is. */
@@ -73,19 +81,59 @@ export function control(t: Turn): Control {
   return t.phase;
 }
 
+/**
+ * How much of an answer is shown while it streams. VS Code draws all of a comment anew with each update, shows the first 14
+ * lines or so of it, and is at its beginning again: what is being said would neither be seen nor be cheap.
+ */
+const window = { characters: 900, lines: 10 };
+
 function answerMarkdown(t: Turn, l: Localise): string {
+  if (live(t)) return streaming(t, l);
   const parts: string[] = [];
   const last = lastSpoken(t);
   const dims = t.phase === "stopped" || t.phase === "abandoned" || t.phase === "failed";
   for (const s of t.steps) {
-    for (const a of s.attempts) parts.push(`*${l("Attempt, not in the model input: {0}", escape(a.why.replaceAll("_", " ")))}*`, dim(a.text));
+    for (const a of s.attempts) parts.push(...attempt(a, l));
     if (s.text.trim() !== "") parts.push(dims && s === last ? dim(s.text) : harmless(s.text));
     if (s.tools.length > 0) parts.push(toolLine(s.tools, l));
   }
   const end = ending(t, l);
-  if (end !== "") parts.push(end);
-  if (parts.length === 0) parts.push(t.phase === "running" || t.phase === "stopping" ? "…" : `*${l("Nothing was said.")}*`);
-  return parts.join("\n\n");
+  if (parts.length === 0 && end === "") return `*${l("Nothing was said.")}*`;
+  // Below an answer that fills its comment, what became of it would have to be scrolled to.
+  const long = parts.join("\n\n").replace(/<[^>]*>/g, "").length > window.characters;
+  return (end === "" ? parts : long ? [end, ...parts] : [...parts, end]).join("\n\n");
+}
+
+function attempt(a: Step["attempts"][number], l: Localise): string[] {
+  return [`*${l("Attempt, not in the model input: {0}", escape(a.why.replaceAll("_", " ")))}*`, dim(a.text)];
+}
+
+/** The end of what is said so far. */
+function streaming(t: Turn, l: Localise): string {
+  const parts: string[] = [];
+  let left = window.characters;
+  let before = 0;
+  const add = (part: string, length: number): void => {
+    if (part !== "") parts.unshift(part);
+    left -= length;
+  };
+  for (const s of t.steps.toReversed()) {
+    if (s.tools.length > 0 && left > 0) add(toolLine(s.tools, l), s.tools.length * 40);
+    if (s.text.trim() !== "") {
+      const shown = left > 0 ? tail(s.text, left, window.lines) : { text: "", before: words(s.text) };
+      before += shown.before;
+      add(harmless(shown.text), s.text.length);
+    }
+    for (const a of s.attempts.toReversed()) {
+      if (left > 0) add(attempt({ why: a.why, text: tail(a.text, left, window.lines).text }, l).join("\n\n"), a.text.length);
+    }
+  }
+  if (before > 0) parts.unshift(`*${l("… {0} words before this; all of it when it ends, and in the transcript", before)}*`);
+  return parts.length === 0 ? "…" : parts.join("\n\n");
+}
+
+function words(text: string): number {
+  return text.match(/\S+/g)?.length ?? 0;
 }
 
 function lastSpoken(t: Turn): Step | undefined {

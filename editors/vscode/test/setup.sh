@@ -57,7 +57,7 @@ export PATH
 # The extension's own packages: its libraries, compiler and checkers, and the browser's driver.
 if [ ! -f "$here/node_modules/.fermata" ] || ! cmp -s "$here/package-lock.json" "$here/node_modules/.fermata"; then
   say "installing the packages of the extension"
-  (cd "$here" && quiet "$cache/packages.log" npm ci --ignore-scripts --no-audit --no-fund)
+  (cd "$here" && quiet "$cache/packages.log" npm ci --prefer-offline --ignore-scripts --no-audit --no-fund)
   cp "$here/package-lock.json" "$here/node_modules/.fermata"
 fi
 
@@ -67,7 +67,7 @@ if [ ! -f "$cache/code-server-$server/ready" ]; then
   home=$cache/code-server-$server
   unpack code-server "$server" "$home"
   for folder in . lib/vscode lib/vscode/extensions; do
-    (cd "$home.new/$folder" && quiet "$home.log" npm install --omit=dev --ignore-scripts --no-audit --no-fund --no-save)
+    (cd "$home.new/$folder" && quiet "$home.log" npm install --prefer-offline --omit=dev --ignore-scripts --no-audit --no-fund --no-save)
   done
   ln -s node_modules "$home.new/lib/vscode/node_modules.asar"
   for module in @vscode/spdlog @vscode/native-watchdog; do
@@ -78,6 +78,18 @@ if [ ! -f "$cache/code-server-$server/ready" ]; then
   touch "$home.new/ready"
   rm -rf "$home"
   mv "$home.new" "$home"
+fi
+
+# Only those of its own extensions stay that the scenes need: the others, Copilot among them, take longer to start than all
+# the rest.
+if [ ! -f "$cache/code-server-$server/trimmed" ]; then
+  for extension in "$cache/code-server-$server/lib/vscode/extensions"/*/; do
+    case $(basename "$extension") in
+      diff | go | json | log | markdown-basics | theme-defaults | theme-modern-icons | theme-seti | node_modules) ;;
+      *) rm -rf "$extension" ;;
+    esac
+  done
+  touch "$cache/code-server-$server/trimmed"
 fi
 
 # Chromium comes compressed, with the few libraries that a system without a desktop lacks.

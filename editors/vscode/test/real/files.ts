@@ -1,19 +1,18 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
-import { main, messages, place, scene, sceneIn } from "./scene";
+import { main, messages, place, scene } from "./scene";
 
-scene("what a turn changed is shown side by side, reverted, and put back", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 6);
+scene("what a turn changed is shown side by side, reverted, and put back", async (w, project) => {
+  await w.file("german.go", 6);
   await w.ask("Greet in German.");
   await w.permission(/edit_file/).waitFor();
-  await w.shot("20-permission");
+  await w.shot("20-permission", "both");
   await w.permission(/edit_file/).getByText("Show Diff").click();
   await w.page.locator(".tab", { hasText: ".diff" }).waitFor();
   await w.shot("21-permission-diff");
   await w.permission(/edit_file/).getByText("Allow Once").click();
   await w.permission(/write_file/).getByText("Allow Once").click();
-  await w.file("main.go", 6);
+  await w.file("german.go", 6);
   await w.answer("Done: it says hallo now.");
   await w.idle();
   await w.until("the edit in the open document", async () => (await w.page.locator(".view-line", { hasText: "hallo" }).count()) > 0);
@@ -31,31 +30,30 @@ scene("what a turn changed is shown side by side, reverted, and put back", async
   await w.notification(/2 files reverted/).getByText("Undo").click();
   await w.notification(/2 files put back/).waitFor();
   assert.equal(project.read("note.txt"), "Es wird gegrüßt.\n");
-  await w.file("main.go", 6);
+  await w.file("german.go", 6);
   await w.until("the edit to be back", async () => (await w.page.locator(".view-line", { hasText: "hallo" }).count()) > 0);
   await w.command("Fermata: Revert Files of Turn");
-  await w.confirmPicked("main.go"); // the one that is open is ticked
+  await w.confirmPicked("german.go"); // the one that is open is ticked
   await w.notification(/1 file reverted/).waitFor();
   await w.page.locator(".view-line", { hasText: '"hello"' }).first().waitFor();
   assert.equal(fs.existsSync(project.file("note.txt")), true);
 });
 
-scene("an edit of an open unsaved document is one undo stop, and saves nothing", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 1);
+scene("an edit of an open unsaved document is one undo stop, and saves nothing", async (w, project) => {
+  await w.file("open.go", 1);
   await w.page.keyboard.type("var mine = 1\n");
   await w.ask("Change the open file.");
   await w.permission(/edit_file/).getByText("Allow Once").click();
   await w.answer("Changed.");
   await w.until("the edit", async () => (await w.editorText()).includes('"dear reader"'));
-  assert.equal(project.read("main.go"), main, "nothing was saved");
+  assert.equal(project.read("open.go"), main, "nothing was saved");
   await w.page.locator(".view-line", { hasText: "package main" }).click(); // the thread has an editor of its own
   await w.page.keyboard.press("Control+z");
   await w.until("one undo to take it back", async () => (await w.editorText()).includes('"hello"'));
   assert.match(await w.editorText(), /mine/);
 });
 
-sceneIn("permission", "a denied call is not run, and the model is told why", async (w, project) => {
+scene("a denied call is not run, and the model is told why", async (w, project) => {
   await w.ask("Run the tests.");
   await w.permission(/echo ran >> ran\.txt/).getByText("Deny…").click();
   await w.quickInput("not on this machine");
@@ -67,7 +65,7 @@ sceneIn("permission", "a denied call is not run, and the model is told why", asy
 });
 
 // guards S7: a call that waits for permission has a receipt when the turn is stopped
-sceneIn("permission", "a stop answers the question, and its notification goes", async (w, project) => {
+scene("a stop answers the question, and its notification goes", async (w, project) => {
   await w.ask("Wait for me.");
   await w.permission(/echo waited/).waitFor();
   await w.page.keyboard.press("Control+Escape");

@@ -1,12 +1,128 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
 import * as path from "node:path";
-import { place, read, scene } from "./scene";
+import { test } from "node:test";
+import { main, place, read, scene, sceneApart } from "./scene";
+
+// guards C1, C2
+scene("a daemon that is killed is started again, and the turn is shown as cut off with its text", async (w, project) => {
+  await w.ask("Tell another story.");
+  await w.answer(/w15/);
+  const [pid, ...others] = place().daemons();
+  assert.ok(pid !== undefined && others.length === 0, "a window has one daemon");
+  const shown = read(await w.lastComment().locator(".comment-body").innerText());
+  process.kill(pid, "SIGKILL");
+  await w.label("Cut off: the daemon ended");
+  assert.ok(read(await w.lastComment().innerText()).includes(shown));
+  await w.until("another daemon", () => place().daemons().some((p) => p !== pid));
+  await w.until("the log's word", async () => (await place().log(project)).at(-1)?.entry["outcome"] === "abandoned");
+  await w.shot("31-daemon-killed");
+  assert.equal(await w.notification(/error|disposed|closed/i).count(), 0, "no alarm beside the thread");
+  await w.reply("Only one sentence.", "What should it do instead?");
+  await w.answer("It greets the world.");
+});
+
+scene("a daemon that keeps ending is given up, until the user has it started again", async (w) => {
+  const given = w.notification("The fermata daemon keeps ending. Nothing that was said is lost.");
+  // It is started again at once, after 0.5 s, after 2 s and after 5 s.
+  const runs = (): number => place().logged(/the daemon runs/).length;
+  const first = runs();
+  await w.command("Fermata: Restart Daemon"); // forgets earlier ends
+  await w.until("the daemon", () => runs() === first + 1);
+  const restarts = place().logged(/starting it again/).length;
+  for (const more of [1, 1, 1, 1, 0]) {
+    const before = runs();
+    for (const pid of place().daemons()) process.kill(pid, "SIGKILL");
+    await w.until("the next daemon", () => runs() === before + more);
+  }
+  await given.waitFor();
+  assert.equal(place().logged(/starting it again/).length, restarts + 4);
+  await w.shot("36-given-up");
+  await given.getByText("Restart Daemon").click();
+  await w.page.locator(".view-line", { hasText: "func main" }).click(); // the keyboard can be in another message
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+});
+
+scene("a program that is not there is said to be missing, with what to do", async (w) => {
+  await w.settings({ "fermata.path": "/nowhere/fermata" });
+  await w.command("Fermata: Restart Daemon");
+  const missing = w.notification(/fermata\.path is \/nowhere\/fermata, and there is no such program/);
+  await missing.waitFor();
+  await missing.locator(".codicon-notifications-clear").click();
+  await missing.waitFor({ state: "detached" });
+  await w.ask("Only one sentence.");
+  await missing.getByText("Open Settings").waitFor();
+  await w.shot("34-missing");
+});
+
+scene("a daemon of another protocol is refused with what to update", async (w) => {
+  const old = path.join(place().home, "old-fermata");
+  const answer = JSON.stringify({ jsonrpc: "2.0", id: 0, result: { capabilities: { experimental: { fermata: { protocol: 0 } } }, serverInfo: { name: "fermata", version: "0.0.1" } } });
+  fs.writeFileSync(old, `#!/bin/sh\nread -r header\nprintf 'Content-Length: ${Buffer.byteLength(answer)}\\r\\n\\r\\n%s' '${answer}'\ncat >/dev/null\n`, { mode: 0o755 });
+  await w.settings({ "fermata.path": old });
+  await w.command("Fermata: Restart Daemon");
+  await w.notification(/\(version 0\.0\.1\) speaks another protocol \(0\) than this extension \(1\)/).waitFor();
+  await w.shot("35-old-daemon");
+  await w.settings();
+  const runs = (): number => place().logged(/the daemon runs/).length;
+  const before = runs();
+  await w.until("the right daemon, once the extension knows the setting too", async () => {
+    await w.command("Fermata: Restart Daemon");
+    await w.page.waitForTimeout(200);
+    return runs() > before;
+  });
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+});
+
+scene("with fermata.inline on codelens the answer's state stands above its line, and a click there stops it", async (w, project) => {
+  await w.settings({ "fermata.inline": "codelens" });
+  await w.ask("Tell a long story.");
+  const lens = (text: RegExp) => w.page.locator(".codelens-decoration a", { hasText: text }).first();
+  await lens(/■ Stop · \d+ words/).waitFor();
+  await w.shot("37-codelens-streaming");
+  assert.equal(await w.page.locator(".review-widget").count(), 0);
+  await lens(/■ Stop/).click();
+  await lens(/Stopped here/).waitFor();
+  await w.shot("37-codelens-stopped");
+  assert.equal((await place().log(project)).at(-1)?.entry["outcome"], "stopped");
+  await w.notification(/Stopped here: \d+ words kept/).getByText("Redirect…").click();
+  await w.quickInput("Only one sentence.");
+  await w.until("the answer in the log", async () => (await place().log(project)).at(-1)?.entry["outcome"] === "completed");
+  await w.settings();
+});
+
+scene("a model that is chosen is the one that is asked, until the configured one is chosen again", async (w) => {
+  await w.command("Fermata: Select Model");
+  await w.page.locator(".quick-input-widget .monaco-list-row", { hasText: "As configured" }).first().waitFor();
+  await w.shot("38-models");
+  await w.quickPick("Another model…");
+  await w.quickInput("scripted/another");
+  await w.status().filter({ hasText: "scripted/another" }).waitFor();
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  assert.equal((JSON.parse(place().bodies().at(-1) ?? "") as { model: string }).model, "another");
+  await w.command("Fermata: Select Model");
+  await w.quickPick("As configured");
+  await w.idle();
+});
+
+// VS Code asks no participant before its chat has a language model, which comes from another extension: so this goes no further.
+scene("VS Code's own chat takes @fermata for who is asked", async (w) => {
+  await w.page.keyboard.press("Control+Alt+i");
+  const input = w.page.locator(".interactive-session .interactive-input-part .monaco-editor").first();
+  await input.click();
+  await w.page.keyboard.type("@fermata Only one sentence.");
+  await input.locator(".view-line", { hasText: "@fermata Only one sentence." }).waitFor();
+  await w.page.keyboard.press("Escape"); // the list of who can be asked
+  await w.page.keyboard.press("Enter");
+  await w.page.locator(".interactive-item-container.interactive-response", { hasText: "Fermata" }).waitFor();
+  await w.shot("41-chat");
+});
 
 // guards C1: what was shown is in the transcript, also when the window goes away in the middle
-scene("a window that is loaded anew in the middle of an answer shows the thread again", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 5);
+scene("a window that is loaded anew in the middle of an answer shows the thread again", async (w, project, file) => {
   await w.ask("Tell a long story.");
   await w.answer(/w15/);
   // The thread follows its line when lines are written above it, also over the next updates and the reload.
@@ -19,7 +135,7 @@ scene("a window that is loaded anew in the middle of an answer shows the thread 
   await w.page.keyboard.press("Home");
   await w.page.keyboard.type("var two = 2\n\n");
   await w.page.keyboard.press("Control+s");
-  await w.until("the edit on disk", () => project.read("main.go").includes("two"));
+  await w.until("the edit on disk", () => project.read(file).includes("two"));
   await w.answer(/w40/);
   await w.until("the thread below its line", belowItsLine);
   const shown = read(await w.lastComment().locator(".comment-body").innerText());
@@ -28,33 +144,12 @@ scene("a window that is loaded anew in the middle of an answer shows the thread 
   await w.until("the thread below its line again", belowItsLine);
   await w.shot("30-reloaded");
   const log = await place().log(project);
-  const answer = log.find((e) => e.kind === "answer")?.entry as { parts: { text: string }[] };
+  const answer = log.findLast((e) => e.kind === "answer")?.entry as { parts: { text: string }[] };
   assert.ok(read(answer.parts.map((p) => p.text).join("")).startsWith(shown), "what was on the screen is in the log");
   assert.ok(read(await w.lastComment().innerText()).includes(shown), "and is on the screen again");
 });
 
-// guards C1, C2
-scene("a daemon that is killed is started again, and the turn is shown as cut off with its text", async (project) => {
-  const before = place().daemons(); // of windows that are just being closed
-  const w = await place().open(project);
-  await w.file("main.go", 5);
-  await w.ask("Tell another story.");
-  await w.answer(/w15/);
-  const [pid, ...others] = place().daemons().filter((p) => !before.includes(p));
-  assert.ok(pid !== undefined && others.length === 0, "a window has one daemon");
-  const shown = read(await w.lastComment().locator(".comment-body").innerText());
-  process.kill(pid, "SIGKILL");
-  await w.label("Cut off: the daemon ended");
-  assert.ok(read(await w.lastComment().innerText()).includes(shown));
-  await w.until("another daemon", () => place().daemons().some((p) => p !== pid && !before.includes(p)));
-  await w.until("the log's word", async () => (await place().log(project)).at(-1)?.entry["outcome"] === "abandoned");
-  await w.shot("31-daemon-killed");
-  assert.equal(await w.notification(/error|disposed|closed/i).count(), 0, "no alarm beside the thread");
-  await w.reply("Only one sentence.");
-  await w.answer("It greets the world.");
-});
-
-scene("without a workspace a question is asked all the same", async () => {
+sceneApart("without a workspace a question is asked all the same", async () => {
   const w = await place().open();
   await w.command("Fermata: Ask");
   await w.quickInput("Without a workspace.");
@@ -62,7 +157,7 @@ scene("without a workspace a question is asked all the same", async () => {
   await w.shot("32-no-workspace");
 });
 
-scene("a workspace that is not trusted gets tools that only read", async (project) => {
+sceneApart("a workspace that is not trusted gets tools that only read", async (project) => {
   place().settings({ "security.workspace.trust.enabled": true, "security.workspace.trust.startupPrompt": "never", "security.workspace.trust.banner": "never" });
   try {
     const w = await place().open(project);
@@ -80,31 +175,48 @@ scene("a workspace that is not trusted gets tools that only read", async (projec
   }
 });
 
-scene("a program that is not there is said to be missing, with what to do", async (project) => {
-  place().settings({ "fermata.path": "/nowhere/fermata" });
-  try {
-    const w = await place().open(project);
-    await w.file("main.go", 1);
-    await w.ask("Only one sentence.");
-    await w.notification(/fermata\.path is \/nowhere\/fermata, and there is no such program/).waitFor();
-    await w.shot("34-missing");
-  } finally {
-    place().settings();
-  }
+sceneApart("with several folders a question goes to the session of its file's folder", async () => {
+  const [one, two] = ["one", "two"].map((name) => place().project(name, { [`${name}.go`]: main }));
+  assert.ok(one !== undefined && two !== undefined);
+  const w = await place().open([one, two]);
+  await w.file("one.go", 5);
+  await w.ask("Tell a long story.");
+  await w.answer(/w3/);
+  await w.file("two.go", 5);
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.shot("39-several-folders");
+  await w.file("one.go", 5);
+  await w.page.keyboard.press("Control+Escape");
+  await w.lane();
+  const asked = async (p: typeof one) => (await place().log(p)).filter((e) => e.kind === "turn.started" || e.kind === "turn.ended").map((e) => e.entry["outcome"] ?? (e.entry["prompt"] as { text: string }[])[0]?.text);
+  assert.deepEqual(await asked(one), ["Tell a long story.", "stopped"]);
+  assert.deepEqual(await asked(two), ["Only one sentence.", "completed"]);
+  await w.command("Fermata: Show Sessions");
+  for (const title of ["Tell a long story.", "Only one sentence."]) await w.page.locator(".pane-body .monaco-list-row", { hasText: title }).first().waitFor();
 });
 
-scene("a daemon of another protocol is refused with what to update", async (project) => {
-  const old = path.join(place().home, "old-fermata");
-  const answer = JSON.stringify({ jsonrpc: "2.0", id: 0, result: { capabilities: { experimental: { fermata: { protocol: 0 } } }, serverInfo: { name: "fermata", version: "0.0.1" } } });
-  fs.writeFileSync(old, `#!/bin/sh\nread -r header\nprintf 'Content-Length: ${Buffer.byteLength(answer)}\\r\\n\\r\\n%s' '${answer}'\ncat >/dev/null\n`, { mode: 0o755 });
-  place().settings({ "fermata.path": old });
-  try {
-    const w = await place().open(project);
-    await w.file("main.go", 1);
-    await w.ask("Only one sentence.");
-    await w.notification(/\(version 0\.0\.1\) speaks another protocol \(0\) than this extension \(1\)/).waitFor();
-    await w.shot("35-old-daemon");
-  } finally {
-    place().settings();
-  }
+sceneApart("in Chinese all that the extension says is Chinese", async (project) => {
+  const w = await place().open(project, "zh-cn");
+  await w.file("main.go", 5);
+  await w.ask("Tell a long story.");
+  await w.answer(/w3/);
+  await w.status().filter({ hasText: "停止" }).waitFor();
+  await w.page.keyboard.press("Control+Escape");
+  await w.label("已停止");
+  await w.thread().getByText(/保留了 \d+ 个词/).waitFor();
+  await w.shot("40-chinese");
+  await w.reply("Only one sentence.", "它应该改做什么？");
+  await w.answer("It greets the world.");
+  await w.reply("And in one word?", "问下一个问题");
+  await w.answer("Greeting.");
+  await w.command("Fermata: 选择模型");
+  await w.page.locator(".quick-input-widget .monaco-list-row", { hasText: "按配置" }).first().waitFor();
+});
+
+test("the log says how long the extension's own code took to be activated", async () => {
+  await place().closeWindow();
+  const millis = place().logged(/(?<=activated in )[\d.]+(?= ms)/).map(Number).sort((a, b) => a - b);
+  assert.ok(millis.length > 0, "it logs how long it took");
+  console.log(`   activation of the extension's own code, ms: ${millis.join(", ")}`);
 });

@@ -4,8 +4,8 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { chromium, type Browser, type BrowserContext } from "playwright-core";
-import { Window } from "./window";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { putAway, Window } from "./window";
 
 // A place to test in: a home of its own, the scripted model, real VS Code with the packaged extension, and a browser. All of
 // it is ended by close, and none of it is outside of one temporary folder and of the ports that the kernel gave.
@@ -29,9 +29,9 @@ export interface Project {
 export class Place {
   readonly shots = given("FERMATA_SHOTS");
   private readonly children: ChildProcess[] = [];
-  private readonly windows: Window[] = [];
   private browser: Browser | undefined;
-  private context: BrowserContext | undefined;
+  private page: Page | undefined;
+  private window: Window | undefined;
   private url = "";
 
   private constructor(
@@ -64,6 +64,10 @@ export class Place {
     // VS Code asks a login shell for the PATH, as after an installation of fermata in a folder of the user's.
     this.write(".profile", `PATH="${path.dirname(binary)}:$PATH"\n`);
     this.settings();
+    this.write("vscode/User/keybindings.json", JSON.stringify([{
+      key: putAway.toLowerCase().replace("control", "ctrl"), command: "runCommands",
+      args: { commands: ["workbench.action.closeAuxiliaryBar", "workbench.view.explorer", "notifications.clearAll", "workbench.action.closeAllEditors"] },
+    }]));
     const node = given("FERMATA_NODE");
     const entry = given("FERMATA_CODE_SERVER");
     const data = ["--user-data-dir", path.join(this.home, "vscode"), "--extensions-dir", path.join(this.home, "extensions")];
@@ -91,13 +95,18 @@ export class Place {
     return fs.readdirSync(this.recorded).sort().map((f) => fs.readFileSync(path.join(this.recorded, f), "utf8"));
   }
 
-  /** Writes the user's settings; VS Code sees them at once. */
+  /** Writes the settings of this machine, which go before the user's; VS Code sees them while it runs. */
+  machineSettings(settings: Record<string, unknown>): void {
+    this.write("vscode/Machine/settings.json", JSON.stringify(settings));
+  }
+
+  /** Writes the user's settings, for windows that are opened from now on. */
   settings(more: Record<string, unknown> = {}): void {
     this.write("vscode/User/settings.json", JSON.stringify({
       "window.autoDetectColorScheme": true, "workbench.preferredDarkColorTheme": "Dark Modern", "workbench.preferredLightColorTheme": "Light Modern", "workbench.startupEditor": "none", "security.workspace.trust.enabled": false,
       "editor.minimap.enabled": false, "chat.commandCenter.enabled": false, "workbench.secondarySideBar.defaultVisibility": "hidden",
       "git.enabled": false, "files.autoSave": "off", "comments.openView": "never", "extensions.ignoreRecommendations": true, "telemetry.telemetryLevel": "off", "editor.accessibilitySupport": "off",
-      "workbench.enableExperiments": false, "window.commandCenter": false, "workbench.reduceMotion": "on", "editor.cursorBlinking": "solid", ...more,
+      "workbench.enableExperiments": false, "window.commandCenter": false, "remote.autoForwardPorts": false, "workbench.reduceMotion": "on", "editor.cursorBlinking": "solid", ...more,
     }, null, 1));
   }
 
@@ -111,7 +120,7 @@ export class Place {
   project(name: string, files: Record<string, string>): Project {
     const root = path.join(this.home, "projects", name);
     for (const [file, text] of Object.entries(files)) this.write(path.join("projects", name, file), text);
-    fs.mkdirSync(path.join(root, ".git"), { recursive: true });
+    fs.mkdirSync(path.join(root, ".git"), { recursive: true }); // makes it a root of its own
     return {
       root,
       file: (f) => path.join(root, f),
@@ -119,26 +128,35 @@ export class Place {
     };
   }
 
-  /** Opens a window of VS Code on a folder, or on none. */
-  async open(project?: Project): Promise<Window> {
-    // One context, so that VS Code's code is fetched and compiled once.
-    this.context ??= await this.browser?.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
-    if (this.context === undefined) throw new Error("there is no browser");
-    const page = await this.context.newPage();
-    page.setDefaultTimeout(60_000);
-    const window = new Window(page, this, `${this.url}/?${project === undefined ? "ew=true" : `folder=${encodeURIComponent(project.root)}`}`);
-    this.windows.push(window);
-    await window.load();
-    return window;
+  /**
+   * Opens a window of VS Code on a folder, on several, or on none. A language is that of what extensions say: VS Code's own
+   * words stay English, for those of other languages come from an extension that is not here.
+   */
+  async open(project?: Project | Project[], language?: string): Promise<Window> {
+    if (this.browser === undefined) throw new Error("there is no browser");
+    await this.closeWindow();
+    // One page for all windows, one after the other: VS Code's code is fetched and compiled once. A language stays with a page.
+    if (this.page === undefined || this.page.isClosed() || language !== undefined) {
+      const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
+      this.page = await context.newPage();
+      this.page.setDefaultTimeout(60_000);
+      this.page.on("dialog", (d) => void d.accept()); // what is unsaved
+      if (language !== undefined) await this.page.addInitScript((l) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: l }), language);
+    }
+    let query = "ew=true";
+    if (Array.isArray(project)) {
+      this.write("projects/several.code-workspace", JSON.stringify({ folders: project.map((p) => ({ path: p.root })) }));
+      query = `workspace=${encodeURIComponent(path.join(this.home, "projects/several.code-workspace"))}`;
+    } else if (project !== undefined) query = `folder=${encodeURIComponent(project.root)}`;
+    this.window = new Window(this.page, this, `${this.url}/?${query}`);
+    await this.window.load();
+    return this.window;
   }
 
-  /** Keeps how each window looks, for whoever reads why a test failed. */
+  /** Keeps how the window looks, for whoever reads why a test failed. */
   async failed(name: string): Promise<void> {
     fs.mkdirSync(this.shots, { recursive: true });
-    for (const [i, w] of this.windows.entries()) {
-      if (w.page.isClosed()) continue;
-      await w.page.screenshot({ path: path.join(this.shots, `FAILED-${name.replace(/\W+/g, "-").slice(0, 60)}-${String(i)}.png`) }).catch(() => undefined);
-    }
+    await this.window?.page.screenshot({ path: path.join(this.shots, `FAILED-${name.replace(/\W+/g, "-").slice(0, 60)}.png`) }).catch(() => undefined);
   }
 
   /** What fermata prints, run by the same user in a folder. */
@@ -166,6 +184,12 @@ export class Place {
     });
   }
 
+  /** What the extension has logged that matches, in all windows so far. */
+  logged(pattern: RegExp): string[] {
+    const logs = fs.readdirSync(path.join(this.home, "vscode/logs"), { recursive: true, encoding: "utf8" }).filter((f) => f.endsWith("Fermata.log"));
+    return logs.flatMap((f) => fs.readFileSync(path.join(this.home, "vscode/logs", f), "utf8").split("\n")).flatMap((l) => pattern.exec(l) ?? []);
+  }
+
   /** Starts a program that lives as long as the place, and returns what its output matches first. */
   private line(program: string, args: string[], pattern: RegExp): Promise<string> {
     const child = spawn(program, args, { env: this.env, stdio: ["ignore", "pipe", "pipe"], cwd: this.home });
@@ -186,13 +210,18 @@ export class Place {
     });
   }
 
-  async closeWindows(): Promise<void> {
-    for (const w of this.windows.splice(0)) await w.close();
+  /** Closes the window, if there is one, and waits for its daemon to end. */
+  async closeWindow(): Promise<void> {
+    const w = this.window;
+    this.window = undefined;
+    if (w === undefined) return;
+    await w.close();
+    await w.until("the daemon's end", () => this.daemons().length === 0);
   }
 
   /** Ends all that was started, and wants what fermata verify wants of the database that is left. */
   async close(): Promise<void> {
-    await this.closeWindows();
+    await this.closeWindow();
     await this.browser?.close();
     for (const child of this.children.reverse()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;

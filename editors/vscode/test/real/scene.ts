@@ -15,58 +15,46 @@ export function place(): Place {
 }
 
 before(async () => {
+  const begun = Date.now();
   made = await Place.make(path.join(process.cwd(), "test/real/scenario.txt"));
+  console.log(`   VS Code and the browser started in ${Date.now() - begun} ms`);
 });
 after(() => made?.close());
 
-/** A test with a project of its own that holds main.go, whose windows are closed behind it. */
-export function scene(name: string, play: (project: Project) => Promise<void>): void {
-  test(name, () => twice(name, async () => {
-    await place().closeWindows(); // that of a run of scenes
-    stage = undefined;
-    try {
-      await watched(name, () => play(newProject(name)));
-    } finally {
-      await place().closeWindows();
-    }
+/** A test in a window of its own, on a project of its own that holds main.go. */
+export function sceneApart(name: string, play: (project: Project) => Promise<void>): void {
+  test(name, () => watched(name, async () => {
+    await leaveStage();
+    await play(place().project(name.replace(/\W+/g, "-").slice(0, 40), { "main.go": main }));
+    await place().closeWindow();
   }));
 }
 
-/** Plays a scene, and once more in a new window when it failed: a browser loses a key or a click now and then. It is told. */
-async function twice(name: string, play: () => Promise<void>): Promise<void> {
-  try {
-    await play();
-  } catch {
-    console.log(`   ${name}: once more, in a new window`);
-    await play();
-  }
-}
+let stage: { window: Window; project: Project } | undefined;
+const files: string[] = [];
 
-let stage: { act: string; window: Window; project: Project } | undefined;
-
-/** A test in the window and project that it shares with the others of its act: loading a window takes the longest. */
-export function sceneIn(act: string, name: string, play: (w: Window, project: Project) => Promise<void>): void {
-  test(name, () => twice(name, async () => {
-    // A window that cannot be tidied up is left for a new one: that is the stage's matter, and not what is tested.
-    if (stage?.act !== act || !(await stage.window.clear().then(() => true, () => false))) {
-      await place().closeWindows();
-      const project = newProject(act);
-      stage = { act, project, window: await place().open(project) };
-    }
+/**
+ * A test in the window and the project that the others have too, because loading a window takes the longest; in a file of its
+ * own, which is open at its function. A scene that fails leaves a new window to the next.
+ */
+export function scene(name: string, play: (w: Window, project: Project, file: string) => Promise<void>): void {
+  const file = `f${String(files.length + 1).padStart(2, "0")}.go`;
+  files.push(file);
+  test(name, () => watched(name, async () => {
+    if (stage === undefined) {
+      // All files are there from the start: what VS Code finds by its name can be some seconds old.
+      const project = place().project(`project-${file}`, Object.fromEntries([...files, "german.go", "open.go"].map((f) => [f, main])));
+      stage = { project, window: await place().open(project) };
+    } else await stage.window.clear();
     const { window, project } = stage;
-    await watched(name, async () => {
-      await window.file("main.go", 1);
-      await play(window, project);
-    }).catch(async (err: unknown) => {
-      stage = undefined; // the next one begins anew
-      await place().closeWindows();
-      throw err;
-    });
+    await window.file(file, 5);
+    await play(window, project, file);
   }));
 }
 
-function newProject(name: string): Project {
-  return place().project(name.replace(/\W+/g, "-").slice(0, 40), { "main.go": main });
+async function leaveStage(): Promise<void> {
+  stage = undefined;
+  await place().closeWindow();
 }
 
 async function watched(name: string, play: () => Promise<void>): Promise<void> {
@@ -75,6 +63,7 @@ async function watched(name: string, play: () => Promise<void>): Promise<void> {
   } catch (err) {
     console.log(`   ${name}: ${err instanceof Error ? (err.stack ?? err.message) : String(err)}`); // at once, not at the end of all
     await place().failed(name);
+    await leaveStage();
     throw err;
   }
 }

@@ -5,6 +5,11 @@ import type { Place } from "./place";
 
 // A window of real VS Code, driven as a person does: by keys, clicks and what stands on the screen.
 
+/** The key that the place binds to putting all away. */
+export const putAway = "Control+Alt+Shift+k";
+
+let settings = 0;
+
 export class Window {
   constructor(
     readonly page: Page,
@@ -13,8 +18,10 @@ export class Window {
   ) {}
 
   async load(): Promise<void> {
+    const begun = Date.now();
     await this.page.goto(this.url);
     await this.ready();
+    console.log(`   a window was loaded in ${Date.now() - begun} ms`);
   }
 
   /** Loads the window anew, as a person does with Developer: Reload Window. */
@@ -34,34 +41,71 @@ export class Window {
 
   /** Opens a file by its name, and puts the cursor at the beginning of a line, from 1. */
   async file(name: string, line = 1): Promise<void> {
-    await this.page.keyboard.press("Control+p");
+    await this.opened("Control+p", (v) => !v.startsWith(">"));
     await this.quickInput(`${name}:${line}`, name);
     await this.page.locator(".tab.active", { hasText: name }).waitFor();
     await this.page.locator(".editor-instance .view-line").first().waitFor();
+    await this.page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor();
+  }
+
+  /** The input that stands above all. */
+  private quick(): Locator {
+    return this.page.locator(".quick-input-widget:visible input[type=text], .quick-input-widget:visible input:not([type])").first();
+  }
+
+  /** Presses a key that opens the input, again when the window has not heard it: one that has just come may not. */
+  private async opened(key: string, expected: (value: string) => boolean): Promise<void> {
+    await this.until(`the input that ${key} opens`, async () => {
+      await this.page.keyboard.press(key);
+      const end = Date.now() + 3000;
+      while (Date.now() < end) {
+        const value = await this.quick().inputValue({ timeout: 500 }).catch(() => undefined);
+        if (value !== undefined && expected(value)) return true;
+      }
+      return false;
+    });
   }
 
   /** Types into the input that has just opened, and sends it, with pick once a choice that holds it is at hand. */
   async quickInput(text: string, pick?: string): Promise<void> {
-    const input = this.page.locator(".quick-input-widget:visible input[type=text], .quick-input-widget:visible input:not([type])").first();
+    const input = this.quick();
     await input.waitFor();
-    const before = await input.inputValue();
-    await input.fill(before.startsWith(">") && !text.startsWith(">") ? `>${text}` : text);
+    await input.fill(text);
     if (pick !== undefined) await this.page.locator(".quick-input-widget .monaco-list-row.focused", { hasText: pick }).first().waitFor();
     await input.press("Enter");
+    await this.left(text);
   }
 
-  /** Runs a command from the palette, by the whole of its title. */
+  /** Waits until the input has gone, or is another one: what comes next may open it too, and must not find the old one. */
+  private async left(text: string): Promise<void> {
+    await this.until("the input to go", async () => (await this.quick().isHidden()) || (await this.quick().inputValue({ timeout: 500 }).catch(() => "")) !== text);
+  }
+
+  /** Runs a command from the palette, by the whole of its title; from a new one when something has closed the first. */
   async command(title: string): Promise<void> {
-    await this.page.keyboard.press("F1");
-    const input = this.page.locator(".quick-input-widget:visible input").first();
-    await input.waitFor();
-    await input.fill(`>${title}`);
-    await this.page.locator(".quick-input-widget .monaco-list-row", { hasText: title }).first().click();
+    await this.until(`the command ${title}`, async () => {
+      await this.opened("F1", (v) => v.startsWith(">"));
+      try {
+        await this.quick().fill(`>${title}`, { timeout: 5000 });
+        await this.page.locator(".quick-input-widget .monaco-list-row", { hasText: title }).first().click({ timeout: 5000 });
+        return true;
+      } catch {
+        return false;
+      }
+    });
+    await this.left(`>${title}`);
+  }
+
+  /** Sets some settings, and those that were set before back, and waits until the window knows. */
+  async settings(set: Record<string, unknown> = {}): Promise<void> {
+    const mark = `settings ${String(++settings)}`;
+    this.place.machineSettings({ ...set, "window.title": `\${activeEditorShort}\${separator}\${rootName}\${separator}${mark}` });
+    await this.until("the settings", async () => (await this.page.title()).includes(mark));
   }
 
   /** Asks at the cursor. */
   async ask(words: string): Promise<void> {
-    await this.page.keyboard.press("Control+Alt+f");
+    await this.opened("Control+Alt+f", (v) => v === "");
     await this.quickInput(words);
   }
 
@@ -90,6 +134,11 @@ export class Window {
     await this.thread().locator(".review-comment .isPending, .review-comment .comment-title, .review-comment", { hasText: text }).last().waitFor();
   }
 
+  /** Waits until the reply box has the keyboard, as it has after a stop. */
+  async lane(): Promise<void> {
+    await this.thread().locator(".comment-form .monaco-editor.focused").waitFor();
+  }
+
   /** Waits until nothing runs. */
   async idle(): Promise<void> {
     await this.page.locator('.statusbar-item[id*="fermata"]', { hasText: "fermata" }).waitFor();
@@ -101,14 +150,18 @@ export class Window {
     return texts.join(" ").replace(/\s+/g, " ").trim();
   }
 
-  /** Writes into the reply box and sends it. */
-  async reply(words: string): Promise<void> {
-    const closed = this.thread().locator(".review-thread-reply-button");
-    const editor = this.thread().locator(".comment-form .monaco-editor").last();
-    if (await closed.isVisible()) await closed.click();
-    await editor.click();
+  /** Writes into the reply box, which asks for something, and sends it. */
+  async reply(words: string, asks: string): Promise<void> {
+    const form = this.thread().locator(".comment-form-container").last();
+    const closed = form.locator(".review-thread-reply-button", { hasText: asks });
+    const open = form.locator(".monaco-editor.focused");
+    await this.until("the reply box", async () => {
+      if (await closed.isVisible()) await closed.click({ timeout: 1000 }).catch(() => undefined); // it may open by itself
+      return open.isVisible();
+    });
+    await form.getByText(asks).first().waitFor({ state: "attached" });
     await this.page.keyboard.type(words);
-    await this.thread().locator(".form-actions .monaco-button:not(.disabled)").first().click();
+    await form.locator(".form-actions .monaco-button:not(.disabled)").first().click();
   }
 
   /** Chooses from a list that has just opened. */
@@ -148,10 +201,11 @@ export class Window {
     }
   }
 
-  /** Keeps how the window looks, in a dark and in a light theme. */
-  async shot(name: string): Promise<void> {
+  /** Keeps how the window looks; in a light theme too where its colours tell something. */
+  async shot(name: string, themes: "dark" | "both" = "dark"): Promise<void> {
     fs.mkdirSync(this.place.shots, { recursive: true });
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-dark.png`) });
+    if (themes === "dark") return;
     await this.page.emulateMedia({ colorScheme: "light" });
     await this.page.locator(".monaco-workbench.vs").waitFor();
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-light.png`) });
@@ -159,23 +213,77 @@ export class Window {
     await this.page.locator(".monaco-workbench.vs-dark").waitFor();
   }
 
-  /** Puts away what the scene before has left: threads, messages, editors. */
+  /** Puts away what the scene before has left: what runs, messages, editors. Its threads go with its file. */
   async clear(): Promise<void> {
-    await this.page.keyboard.press("Escape");
-    while (await this.thread().isVisible()) {
-      await this.action("close").click();
-      await this.page.waitForTimeout(50);
-    }
-    await this.command("Notifications: Clear All Notifications");
-    await this.command("View: Close All Editors");
-    await this.page.locator(".tab").first().waitFor({ state: "detached" });
+    await this.until("a clean window", async () => {
+      await this.page.keyboard.press("Escape");
+      if ((await this.status().innerText()).includes("Stop")) await this.page.keyboard.press("Control+Escape");
+      await this.page.keyboard.press(putAway);
+      const unsaved = this.page.locator(".monaco-dialog-box").getByRole("button", { name: "Don't Save" });
+      if (await unsaved.isVisible()) await unsaved.click();
+      await this.page.waitForTimeout(100);
+      return (await this.page.locator(".tab, .notification-toast, .quick-input-widget:visible, .monaco-dialog-box").count()) === 0;
+    });
+    await this.idle();
+  }
+
+  /**
+   * Clicks the stop of the thread, and returns what stood on the screen after how many milliseconds, as the page itself saw it:
+   * from the click's own time until what its text was changed to has been painted.
+   */
+  async stopClick(): Promise<Record<string, number>> {
+    await this.page.evaluate(() => {
+      const seen: Record<string, number> = {};
+      const shown = (selector: string, text: RegExp): boolean => [...document.querySelectorAll(selector)].some((e) => text.test(e.textContent));
+      const marks: [string, string, RegExp][] = [
+        ["status", '.statusbar-item[id*="fermata"]', /stopping…/], ["title", ".review-widget .review-actions", /stopping…/],
+        ["answer", ".review-widget .isPending", /stopping…|Stopped here/], ["stopped", ".review-widget .isPending", /Stopped here/],
+      ];
+      Object.assign(globalThis, { fermataSeen: seen });
+      document.addEventListener("click", (e) => {
+        const from = e.timeStamp;
+        const look = (): void => {
+          for (const [name, selector, text] of marks) {
+            if (name in seen || !shown(selector, text)) continue;
+            seen[name] = 0;
+            requestAnimationFrame(() => {
+              const { port1, port2 } = new MessageChannel();
+              port1.onmessage = () => (seen[name] = Math.round(performance.now() - from)); // the first task behind the frame
+              port2.postMessage(undefined);
+            });
+          }
+        };
+        new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+      }, { capture: true, once: true });
+    });
+    await this.action("debug-stop").click();
+    await this.label("Stopped here");
+    const seen = (): Promise<Record<string, number>> => this.page.evaluate(() => (globalThis as unknown as { fermataSeen: Record<string, number> }).fermataSeen);
+    await this.until("the paint", async () => ((await seen())["stopped"] ?? 0) > 0);
+    return seen();
+  }
+
+  /** Counts from now on how often the last comment is drawn anew; the result says how often it was, and over how long. */
+  async countDrawn(): Promise<() => Promise<{ drawn: number; millis: number }>> {
+    await this.page.evaluate(() => {
+      const count = { drawn: 0, first: 0, last: 0 };
+      Object.assign(globalThis, { fermataDrawn: count });
+      new MutationObserver((all) => {
+        const last = [...document.querySelectorAll(".review-widget .comment-body")].at(-1);
+        if (last === undefined || !all.some((m) => [...m.addedNodes].some((n) => last.contains(n) || n.contains(last)))) return;
+        count.drawn++;
+        count.first ||= performance.now();
+        count.last = performance.now();
+      }).observe(document.body, { subtree: true, childList: true });
+    });
+    return () => this.page.evaluate(() => {
+      const c = (globalThis as unknown as { fermataDrawn: { drawn: number; first: number; last: number } }).fermataDrawn;
+      return { drawn: c.drawn, millis: Math.round(c.last - c.first) };
+    });
   }
 
   /** Closes the window as a person does: VS Code hears of it, and ends what runs for it. */
   async close(): Promise<void> {
-    if (this.page.isClosed()) return;
-    this.page.on("dialog", (d) => void d.accept()); // what is unsaved
     await this.page.goto("about:blank").catch(() => undefined);
-    await this.page.close();
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { code, dim, escape, harmless } from "../../src/markdown";
+import { code, dim, escape, harmless, tail } from "../../src/markdown";
 import { visible } from "../../src/visible";
 
 test("pictures and HTML of a model are shown as text, and fetch nothing", () => {
@@ -42,4 +42,30 @@ test("a command in a message hides nothing and links to nothing", () => {
   assert.ok(!/\]\(/.test(visible("[Allow](command:workbench.action.quit)")));
   const long = visible("a".repeat(700) + "; rm -rf ~");
   assert.ok(long.endsWith("; rm -rf ~") && [...long].length < 650);
+});
+
+test("the end of a long text begins at a line or a word, and stays there while it grows", () => {
+  assert.deepEqual(tail("short", 20, 10), { text: "short", before: 0 });
+  const all = Array.from({ length: 60 }, (_, i) => `w${String(i + 1)}`);
+  const shown = all.map((_, i) => tail(all.slice(0, i + 1).join(" "), 40, 10));
+  for (const [i, t] of shown.entries()) {
+    assert.ok(t.text.length <= 40 && t.text.endsWith(all[i] ?? ""), t.text);
+    assert.equal(t.before + t.text.split(" ").length, i + 1, "words are shown or counted");
+  }
+  const begins = new Set(shown.map((t) => t.text.split(" ")[0]));
+  assert.ok(begins.size <= 12, `it begins at ${String(begins.size)} places only`);
+});
+
+test("the end of a text of many lines is at most as many lines", () => {
+  const t = tail(Array.from({ length: 50 }, (_, i) => `- ${String(i)}`).join("\n"), 900, 10);
+  assert.equal(t.text.split("\n").length, 10);
+  assert.ok(t.text.startsWith("- 40\n"));
+});
+
+test("the end of a block of code is a block of code", () => {
+  const block = "Look:\n```go\n" + "x := <b>1</b>\n".repeat(50);
+  const t = tail(block, 200, 10);
+  assert.match(t.text, /^```\nx := /);
+  assert.equal(harmless(t.text), t.text, "and what stands in it stays code");
+  assert.match(tail(block + "```\n" + "words ".repeat(60), 200, 10).text, /^words /);
 });

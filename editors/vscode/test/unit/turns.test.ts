@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import type { Entry, Event } from "../../src/protocol";
 import { Turns, type Turn } from "../../src/turns";
-import { comments, control, label } from "../../src/words";
+import { comments, control, label, lane } from "../../src/words";
 
 const session = "s_1";
 let seq = 0; // of the last entry that was made
@@ -38,6 +38,44 @@ test("a stopped answer is shown dimmed, as it was said, with what was kept", () 
   ), "t1");
   assert.equal(label(t, english), "Stopped here");
   assert.equal(answerOf(t), '<span style="color:var(--vscode-disabledForeground);">One twö</span> \n\n*2 words kept: the model will see exactly this.*');
+});
+
+const words = (n: number): string => Array.from({ length: n }, (_, i) => `w${String(i + 1)}`).join(" ");
+
+// guards P4
+test("a long answer shows its end while it streams, and all of it when it ends", () => {
+  const turns = folded(started("t1"), delta("t1", 0, words(1000)));
+  const streaming = answerOf(get(turns, "t1"));
+  assert.match(streaming, /^\*… \d+ words before this; [^]*w1000$/);
+  assert.ok(streaming.length < 1100);
+  turns.event(entry("turn.ended", { turn: "t1", outcome: "completed" }));
+  assert.equal(answerOf(get(turns, "t1")), words(1000));
+});
+
+test("what became of a long answer stands above it, where it is seen", () => {
+  const t = get(folded(
+    started("t1"), delta("t1", 0, words(1000)),
+    entry("turn.ended", { turn: "t1", outcome: "stopped", cause: "user", kept: { bytes: 4893, words: 1000, sha256: "" } }),
+  ), "t1");
+  assert.match(answerOf(t), /^\*1000 words kept: the model will see exactly this\.\*\n\n<span/);
+});
+
+test("the tools of a turn with many steps leave room for what is being said", () => {
+  const tool = (_: unknown, i: number): Event => entry("tool.started", { turn: "t1", step: i + 1, call: `c${String(i)}`, name: "run", summary: `run ${String(i)}` });
+  const turns = folded(started("t1"), ...Array.from({ length: 30 }, tool), { session, kind: "delta", turn: "t1", step: 31, part: "text", offset: 0, text: words(40) });
+  const shown = answerOf(get(turns, "t1"));
+  assert.ok(shown.endsWith("w40") && shown.includes("run 29") && !shown.includes("run 1`"), shown);
+});
+
+test("the reply box is the lane, also while the turn runs, and asks for the next question after a complete answer", () => {
+  const turns = folded(started("t1"));
+  const t = get(turns, "t1");
+  assert.equal(lane(t), true);
+  turns.event(entry("turn.ended", { turn: "t1", outcome: "stopped", cause: "user" }));
+  assert.equal(lane(t), true);
+  turns.event(started("t2"));
+  turns.event(entry("turn.ended", { turn: "t2", outcome: "completed" }));
+  assert.equal(lane(get(turns, "t2")), false);
 });
 
 // guards F2
