@@ -104,7 +104,7 @@ say Done.
 	e.quit()
 
 	out, errs, code := e.fermata("changes", "--stat")
-	for _, line := range []string{"created  +1 -0  NOTES", "created  +1 -0  docs/notes.txt", "deleted  +0 -1  lib/more/x", "deleted  +0 -1  lib/util.go", "changed  +1 -1  main.go"} {
+	for _, line := range []string{"created  +1 -0  NOTES", "created +0 -0 docs/notes.txt (moved from notes.txt)", "deleted  +0 -1  lib/more/x", "deleted +0 -0 lib/util.go (moved to text/lines.go)", "changed  +1 -1  main.go"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(line), " ")) {
 			t.Errorf("the changes lack %q (%d):\n%s%s", line, code, out, errs)
 		}
