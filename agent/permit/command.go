@@ -2,11 +2,13 @@ package permit
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -34,6 +36,14 @@ func (p Policy) read(text string) command { return readCommand(text, p.PlainWord
 // readCommand reads a command as a POSIX shell does. plain is for another shell: a word with any character that could
 // mean something to one makes it no simple command.
 func readCommand(text string, plain bool) command {
+	c := parseCommand(text, plain)
+	if c.unsure {
+		c.names = append(c.names, roughNames(text, plain)...)
+	}
+	return c
+}
+
+func parseCommand(text string, plain bool) command {
 	switch {
 	case text == "":
 		return command{}
@@ -55,7 +65,7 @@ func readCommand(text string, plain bool) command {
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
-			c.addPart(n)
+			c.addPart(known(n.Args))
 		case *syntax.Word:
 			c.addNames(n)
 		case *syntax.FuncDecl:
@@ -73,7 +83,10 @@ func plainWord(r rune) bool {
 
 func readPlain(text string) command {
 	c := command{words: strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '\t' })}
-	for _, w := range c.words {
+	for i, w := range c.words {
+		if i == 0 && strings.ContainsAny(w, "@=/+") { // cmd.exe may take a part of it for the program
+			c.unsure = true
+		}
 		if strings.ContainsFunc(w, func(r rune) bool { return !plainWord(r) }) {
 			return command{not: "its words are not all plain letters, digits and dashes", unsure: true}
 		}
@@ -81,7 +94,7 @@ func readPlain(text string) command {
 	if len(c.words) == 0 {
 		return command{not: "it is empty", unsure: true}
 	}
-	c.parts = [][]string{c.words}
+	c.addPart(c.words)
 	for _, w := range c.words {
 		c.names = append(c.names, fileNames(strings.ReplaceAll(w, `\`, "/"))...)
 	}
@@ -169,31 +182,59 @@ func literal(w *syntax.Word) (text, why string) {
 
 // runners are programs that run what stands in their arguments.
 var runners = []string{"sudo", "doas", "env", "nice", "nohup", "time", "timeout", "xargs", "command", "exec", "builtin",
-	"stdbuf", "setsid", "busybox", "find", "ionice", "chroot", "unshare", "parallel", "watch"}
+	"stdbuf", "setsid", "busybox", "find", "ionice", "chroot", "unshare", "parallel", "watch", "coproc", "toybox", "flock",
+	"taskset", "chrt", "strace", "ltrace", "runuser", "pkexec", "setpriv", "nsenter", "bwrap", "systemd-run", "caffeinate",
+	"fakeroot", "start", "call"}
 
 // readers are programs that read commands out of a text or a file.
 var readers = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "eval", "source", ".", "alias", "trap", "busybox",
-	"parallel", "watch", "su", "ssh", "script"}
+	"parallel", "watch", "su", "ssh", "script", "csh", "tcsh", "mksh", "yash", "rbash", "at", "batch", "toybox",
+	"cmd", "powershell", "pwsh", "wsl", "forfiles"}
 
-func (c *command) addPart(call *syntax.CallExpr) {
-	var words []string
-	for _, w := range call.Args {
+// program is the name of a program without its folder, and without what systems ignore in it.
+func program(word string) string {
+	name := strings.ToLower(path.Base(strings.ReplaceAll(word, `\`, "/")))
+	for _, end := range []string{".exe", ".com", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, end)
+	}
+	return name
+}
+
+// appends are assignments of shells that know more than POSIX; what follows one is the command.
+var appends = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*\+=`)
+
+// known gives words, those that are only known when the command runs as unknown.
+func known(args []*syntax.Word) (words []string) {
+	for _, w := range args {
 		text, why := literal(w)
 		if why != "" {
 			text = unknown
 		}
 		words = append(words, text)
 	}
+	return words
+}
+
+func (c *command) addPart(words []string) {
+	for len(words) > 0 && appends.MatchString(words[0]) {
+		words = words[1:]
+	}
 	if len(words) == 0 {
 		return
 	}
 	c.parts = append(c.parts, words)
-	for _, w := range words {
-		first := path.Base(w)
-		if w == unknown || slices.Contains(readers, first) {
+	first := program(words[0])
+	for i, w := range words {
+		switch {
+		case i > 0 && w == "." && first != "command" && first != "builtin": // a folder
+		case w == unknown, slices.Contains(readers, program(w)):
 			c.unsure = true
+		case i > 0 && first != "find" && strings.ContainsAny(w, " \t\n"): // it may be a command in one word
+			c.unsure = true
+		case first == "env" && (strings.HasPrefix(w, "--s") || len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.Contains(w, "S")):
+			c.unsure = true // it splits what follows into words
 		}
-		if !slices.Contains(runners, path.Base(words[0])) {
+		if !slices.Contains(runners, first) {
 			break // what follows are arguments
 		}
 	}
@@ -201,25 +242,106 @@ func (c *command) addPart(call *syntax.CallExpr) {
 
 // addNames collects what in a word could name a file.
 func (c *command) addNames(w *syntax.Word) {
-	for _, part := range w.Parts {
-		if lit, ok := part.(*syntax.Lit); ok {
-			c.names = append(c.names, fileNames(lit.Value)...)
+	if text, why := literal(w); why == "" {
+		c.names = append(c.names, fileNames(text)...)
+		return
+	}
+	text := spelled(w.Parts)
+	for i, piece := range strings.Split(text, unknown) {
+		c.names = append(c.names, fileNames(piece)...)
+		if i > 0 && strings.HasPrefix(piece, "/") { // what stands before it may be the home folder
+			c.names = append(c.names, "~"+piece)
 		}
 	}
-	if text, why := literal(w); why == "" && len(w.Parts) > 0 {
-		c.names = append(c.names, fileNames(text)...)
-	}
+	c.names = append(c.names, globNames(text)...)
 }
 
-// fileNames are the names that a word could hold: itself, and what follows a "=", ":" or "@" in it.
-func fileNames(word string) []string {
-	names := []string{word}
-	for i, r := range word {
-		if r == '=' || r == ':' || r == '@' {
-			names = append(names, word[i+1:])
+// spelled is a word as far as it is known, without quotes and backslashes; unknown stands for what the shell replaces.
+func spelled(parts []syntax.WordPart) string {
+	var b strings.Builder
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(strings.ReplaceAll(part.Value, "\\\n", ""), `\`, ""))
+		case *syntax.SglQuoted:
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			b.WriteString(spelled(part.Parts))
+		default:
+			b.WriteString(unknown)
+		}
+	}
+	return b.String()
+}
+
+// globbed are names that a pattern of the shell may stand for.
+var globbed = func() []string {
+	names := []string{".git", ".ssh", ".aws", ".kube", ".docker", ".gnupg", ".azure", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"}
+	for _, s := range secretFiles {
+		if !strings.ContainsAny(s, "*/") {
+			names = append(names, s)
 		}
 	}
 	return names
+}()
+
+// globNames are the guarded names that a word with a pattern of the shell could become. A pattern that says less than two
+// letters of how a name begins is about all files rather than about these.
+func globNames(word string) (names []string) {
+	if len(word) > 4096 || !strings.ContainsAny(word, "*?[{") {
+		return nil
+	}
+	parts := strings.Split(word, "/")
+	for i, part := range parts {
+		if strings.IndexAny(part, "*?[{") < 2 {
+			continue
+		}
+		for _, name := range globbed {
+			if doublestar.MatchUnvalidated(part, name) {
+				names = append(names, strings.Join(slices.Concat(parts[:i], []string{name}, parts[i+1:]), "/"))
+			}
+		}
+	}
+	return names
+}
+
+// fileNames are the names that a word could hold: itself, what stands between and after any of "=:@," in it, and what an option
+// of one letter is followed by.
+func fileNames(word string) []string {
+	const suffixes = 8 // each is as long as the word
+	names := []string{word}
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		names = append(names, word[2:])
+	}
+	start, found := 0, 0
+	for i, r := range word {
+		if !strings.ContainsRune("=:@,", r) {
+			continue
+		}
+		if found++; found <= suffixes {
+			names = append(names, word[i+1:])
+		}
+		if i > start {
+			names = append(names, word[start:i])
+		}
+		start = i + 1
+	}
+	if found > suffixes && start < len(word) {
+		names = append(names, word[start:])
+	}
+	return names
+}
+
+// roughNames are what could name a file in a text that is not read as the shell will read it.
+func roughNames(text string, plain bool) []string {
+	if plain {
+		text = strings.ReplaceAll(text, `\`, "/")
+	} else {
+		text = strings.ReplaceAll(text, `\`, "")
+	}
+	return strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.Cf) && !strings.ContainsRune("_./~-+%", r)
+	})
 }
 
 // Names are what in a command could name a file, as it stands there.
@@ -230,30 +352,56 @@ func (c command) beginsWith(words []string) bool {
 	return c.not == "" && len(words) > 0 && len(words) <= len(c.words) && slices.Equal(c.words[:len(words)], words)
 }
 
-// mentions reports whether any command within it begins with these words, also by the path of the program, or as the
-// argument of a program that runs others.
-func (c command) mentions(words []string) bool {
+// mentions reports whether any command within it begins with these words, also by the path of the program, behind options,
+// or as the argument of a program that runs others; maybe, whether it could, by what is only known when it runs.
+func (c command) mentions(words []string) (yes, maybe bool) {
 	if len(words) == 0 {
-		return false
-	}
-	at := func(have []string) bool {
-		return len(words) <= len(have) && path.Base(have[0]) == path.Base(words[0]) && slices.Equal(have[1:len(words)], words[1:])
+		return false, false
 	}
 	for _, part := range c.parts {
-		if at(part) {
-			return true
+		starts := 1
+		if slices.Contains(runners, program(part[0])) {
+			starts = len(part)
 		}
-		if !slices.Contains(runners, path.Base(part[0])) {
-			continue
-		}
-		for i := range part {
-			if at(part[i:]) {
-				return true
+		for i := range starts {
+			is, could := begins(part[i:], words)
+			if maybe = maybe || could; is {
+				return true, maybe
 			}
 		}
 	}
-	return false
+	return false, maybe
+}
+
+// begins reports whether have begins with words, options between them left aside: "git -C x push" begins with "git push".
+// A word behind an option may belong to it.
+func begins(have, words []string) (yes, maybe bool) {
+	if program(have[0]) != program(words[0]) {
+		return false, false
+	}
+	met := make([]bool, len(words)+1) // how many of words may have been met
+	met[1] = true
+	for i := 1; i < len(have) && !met[len(words)] && slices.Contains(met, true); i++ {
+		if have[i] == unknown {
+			maybe = true
+		}
+		option := func(word string) bool { return strings.HasPrefix(word, "-") }
+		aside := option(have[i]) || i > 1 && option(have[i-1])
+		for n := len(words) - 1; n > 0; n-- {
+			met[n+1] = met[n+1] || met[n] && have[i] == words[n]
+			met[n] = met[n] && aside
+		}
+	}
+	return met[len(words)], maybe
 }
 
 // opaque reports whether rules that deny or ask about commands may be about one that cannot be read.
-func (p Policy) opaque(c command) bool { return c.unsure && p.hasCommandRule(Deny, Ask) }
+func (p Policy) opaque(c command) bool {
+	return c.unsure && p.hasCommandRule(Deny, Ask) || slices.ContainsFunc(p.Rules, func(r Rule) bool {
+		if r.Command == "" || r.Decision == Allow {
+			return false
+		}
+		_, maybe := c.mentions(readCommand(r.Command, false).words)
+		return maybe
+	})
+}

@@ -102,13 +102,7 @@ func shown(name string) string {
 
 // plainName is a path without what systems ignore in names, and without the endings of backups.
 func plainName(name string) string {
-	parts := strings.Split(name, "/")
-	for i, part := range parts {
-		if part != "." && part != ".." {
-			parts[i] = plainPart(part)
-		}
-	}
-	name = strings.Join(parts, "/")
+	name = plainPath(name)
 	for {
 		short := name
 		for _, end := range []string{"~", ".bak", ".old", ".orig", ".save", ".swp", ".tmp"} {
@@ -121,6 +115,16 @@ func plainName(name string) string {
 	}
 }
 
+func plainPath(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		if part != "." && part != ".." {
+			parts[i] = plainPart(part)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
 // plainPart is one part of a path in lower case, without what systems ignore in it.
 func plainPart(part string) string {
 	if isPlain(part) {
@@ -129,6 +133,11 @@ func plainPart(part string) string {
 	part = strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Cf, r) { // HFS+ ignores such characters in names
 			return -1
+		}
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			if f < utf8.RuneSelf && r >= utf8.RuneSelf { // what systems without letter case take for an ASCII letter
+				return unicode.ToLower(f)
+			}
 		}
 		return unicode.ToLower(r)
 	}, part)
@@ -178,9 +187,25 @@ func (p Policy) ours(name string) bool {
 	return slices.ContainsFunc(p.Protected, func(folder string) bool { return within(folder, name) })
 }
 
-// within reports whether name is the folder or lies in it, letter case apart.
+// oursAtHome is ours for a name that begins with the home folder, which is not known here: any folder that leads to two parts
+// of a protected one is taken for it.
+func (p Policy) oursAtHome(name string) bool {
+	_, tail, ok := strings.Cut(name, "/")
+	tail = strings.TrimPrefix(path.Clean("/"+tail), "/")
+	return ok && strings.HasPrefix(name, "~") && slices.ContainsFunc(p.Protected, func(folder string) bool {
+		parts := strings.Split(slashed(folder), "/")
+		for i := range len(parts) - 1 {
+			if within(strings.Join(parts[i:], "/"), tail) && parts[i] != "" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// within reports whether name is the folder or lies in it, apart from letter case and what systems ignore in names.
 func within(folder, name string) bool {
-	folder, name = strings.ToLower(slashed(folder)), strings.ToLower(slashed(name))
+	folder, name = plainPath(slashed(folder)), plainPath(slashed(name))
 	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(folder, "/"))
 	return ok && folder != "" && (rest == "" || rest[0] == '/')
 }
@@ -194,6 +219,19 @@ func absolute(root, name string) string {
 	return root + "/" + name
 }
 
+// inRoot is a name in a command as it would be seen from the root, which is also what "~" may stand for: see addNames. A name
+// that leads out of the root stays as it is.
+func inRoot(root, name string) string {
+	if tail, ok := strings.CutPrefix(name, "~/"); ok {
+		name = tail
+	}
+	full := slashed(absolute(root, name))
+	if root = slashed(root); within(root, full) && len(full) > len(root) {
+		return strings.TrimPrefix(full[len(root):], "/")
+	}
+	return path.Clean(name)
+}
+
 // guarded says why a call is asked about whatever rule allows it; "" means that it is not. Of a command this is a help
 // against accidents: a program can open files that its words do not tell.
 func (p Policy) guarded(c Call, words command) string {
@@ -204,14 +242,18 @@ func (p Policy) guarded(c Call, words command) string {
 		}
 	}
 	for _, name := range slices.Concat(words.names, c.Leads) {
+		written := name
 		name = path.Clean(name)
 		pattern, secret := p.Secret(name)
+		if !secret {
+			pattern, secret = p.Secret(inRoot(c.Root, written))
+		}
 		switch {
 		case secret && secrets:
 			return "secret file: the command names " + shown(name) + ", which may hold keys (" + pattern + ")"
 		case inGit(name):
 			return "the command names " + shown(name) + ", which belongs to git"
-		case p.ours(absolute(c.Root, name)):
+		case p.ours(absolute(c.Root, name)), p.oursAtHome(written):
 			return "the command names " + shown(name) + ", which holds fermata's own data or configuration"
 		}
 	}

@@ -133,7 +133,11 @@ func (p Policy) whyAsk(c Call, words command) string {
 	case c.Command == "":
 		return "permission mode is " + string(p.mode()) + ": the user decides about changes"
 	case p.opaque(words):
-		return "there are rules about commands, and it cannot be told whether they are about this one: " + words.not
+		why := words.not
+		if why == "" {
+			why = "it runs what another program reads"
+		}
+		return "there are rules about commands, and it cannot be told whether they are about this one: " + why
 	case words.not != "" && p.hasCommandRule(Allow):
 		return "no rule can allow it: " + words.not
 	}
@@ -148,8 +152,8 @@ func (p Policy) mode() Mode {
 }
 
 // Grants are what the user allowed for the rest of a session: a tool that changes files by its name, or only for the very
-// files that it was asked about; a command by its exact words. The zero value grants nothing. A Grants is a value: no
-// method changes it.
+// files that it was asked about; a command by its exact words and where links in it lead. The zero value grants
+// nothing. A Grants is a value: no method changes it.
 type Grants struct{ allowed map[grant]bool }
 
 // grant has neither command nor path when it is about all changes of a tool.
@@ -171,13 +175,13 @@ func (g Grants) coversTool(c Call) bool { return c.Command == "" && g.allowed[gr
 // narrow are the grants that a call needs when it is granted by name.
 func narrow(c Call, words command) (all []grant) {
 	if c.Command != "" {
-		exact := "\x00" + c.Command // no words hold a NUL
+		exact := "line\x00" + c.Command
 		if words.not == "" {
-			exact = strings.Join(words.words, "\x00")
+			exact = "words\x00" + strings.Join(words.words, "\x00")
 		}
 		all = append(all, grant{tool: c.Tool, root: c.Root, command: exact})
 	}
-	for _, path := range c.Paths {
+	for _, path := range slices.Concat(c.Paths, c.Leads) {
 		all = append(all, grant{tool: c.Tool, root: c.Root, path: path})
 	}
 	return all

@@ -63,11 +63,13 @@ func (p Policy) concerns(v Verdict, c Call, words command) (Rule, bool) {
 		}
 		switch {
 		case r.Command != "":
-			if !words.mentions(readCommand(r.Command, false).words) {
+			if yes, _ := words.mentions(readCommand(r.Command, false).words); !yes {
 				continue
 			}
 		case r.Path != "":
-			if !slices.ContainsFunc(c.Paths, func(name string) bool { return matches(r.Path, name) }) {
+			if !slices.ContainsFunc(c.Paths, func(name string) bool {
+				return matches(r.Path, name) || matches(r.Path, plainPath(name))
+			}) {
 				continue
 			}
 		}
@@ -77,14 +79,15 @@ func (p Policy) concerns(v Verdict, c Call, words command) (Rule, bool) {
 }
 
 // allows finds a rule that allows c: one that its command begins with, all of it being one simple command, or, for each of
-// its files, one that is about it.
+// its files, one that is about it. One about the tool alone does not allow what a rule about commands may deny.
 func (p Policy) allows(c Call, words command) (found Rule, ok bool) {
 	var mine []Rule
 	for _, r := range p.Rules {
 		if r.Decision != Allow || r.Tool != "" && r.Tool != c.Tool {
 			continue
 		}
-		if r.Command == "" && r.Path == "" || r.Command != "" && words.beginsWith(readCommand(r.Command, p.PlainWords).words) {
+		if r.Command == "" && r.Path == "" && !p.opaque(words) ||
+			r.Command != "" && words.beginsWith(readCommand(r.Command, p.PlainWords).words) {
 			return r, true
 		}
 		if r.Path != "" {
