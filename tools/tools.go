@@ -226,7 +226,7 @@ func (d definition[A]) resolve(w *workspace.Workspace, a A) (paths []string, fai
 
 // leads are where the links lead that a command names.
 func leads(w *workspace.Workspace, command string) (files []string) {
-	const looked = 200 // names at most
+	const looked = 5000 // names at most: padding must not hide one
 	names := permit.Names(command)
 	for _, name := range names[:min(len(names), looked)] {
 		clean, err := w.Clean(name)
