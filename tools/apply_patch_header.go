@@ -57,12 +57,15 @@ func (p *patchParser) gitFile() error {
 	if f.rename && (created || deleted) {
 		return p.errorf("a file is renamed, or created, or deleted: it cannot be two of them")
 	}
-	if created {
-		f.old = ""
+	asSaid := func(f *filePatch) { // --- and +++ may name the file both
+		if created {
+			f.old = ""
+		}
+		if deleted {
+			f.new = ""
+		}
 	}
-	if deleted {
-		f.new = ""
-	}
+	asSaid(&f)
 	if !p.header(p.at) {
 		if !ok && !f.rename {
 			return p.errorf("its names cannot be told; add the lines --- and +++")
@@ -75,12 +78,14 @@ func (p *patchParser) gitFile() error {
 	case err != nil:
 		return err
 	case !ok && !f.rename:
+		asSaid(&lines)
 		return p.hunks(lines)
 	case !f.named(lines): // they begin another file's part
 		p.files, p.at = append(p.files, f), before
 		return nil
 	case !f.rename: // else its names are those without a/ and b/
 		f.old, f.new, f.prefixed = lines.old, lines.new, lines.prefixed
+		asSaid(&f)
 	}
 	return p.hunks(f)
 }

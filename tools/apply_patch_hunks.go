@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,8 @@ func applyHunks(text string, hunks []hunk) (out patchedText, problems []string) 
 	if len(problems) > 0 {
 		return out, problems
 	}
-	slices.SortStableFunc(f.edits, func(a, b lineEdit) int { return a.from - b.from })
+	// Lines that are added in front of a line that changes go first.
+	slices.SortStableFunc(f.edits, func(a, b lineEdit) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	offsets := make([]int, 1, len(f.lines)+1)
 	for _, line := range f.lines {
 		offsets = append(offsets, offsets[len(offsets)-1]+len(line))
@@ -89,6 +91,13 @@ func (f *hunkFinder) find(h hunk) (e lineEdit, moved, why string) {
 	if len(old) == 0 && len(f.lines) > 0 {
 		return e, "", "it has no line that stays or goes, so nothing says where it belongs; give lines around it"
 	}
+	expected := h.start - 1 + f.drift
+	if h.start > 0 && expected >= 0 && expected+len(old) <= len(f.lines) && f.holds(old, expected, h.unended()) {
+		e := f.edit(h, old, new, expected)
+		if _, overlaps := f.overlap(e); !overlaps {
+			return e, "", ""
+		}
+	}
 	var places, taken []int
 	var over lineEdit
 	for at := 0; at+len(old) <= len(f.lines); at++ {
@@ -103,14 +112,11 @@ func (f *hunkFinder) find(h hunk) (e lineEdit, moved, why string) {
 			break
 		}
 	}
-	expected := h.start - 1 + f.drift
 	switch {
 	case len(places) == 0 && len(taken) > 0:
 		return e, "", fmt.Sprintf("its old lines are at line %d, which the hunk of line %d changes too; make one hunk of the two", taken[0]+1, over.hunk.line)
 	case len(places) == 0:
 		return e, "", f.why(old, new, h)
-	case h.start > 0 && slices.Contains(places, expected):
-		places = []int{expected}
 	case len(places) > 1:
 		var at []int
 		for _, p := range places {
@@ -121,9 +127,8 @@ func (f *hunkFinder) find(h hunk) (e lineEdit, moved, why string) {
 	}
 	at := places[0]
 	if h.start > 0 {
-		if f.drift = at - (h.start - 1); at != expected {
-			moved = fmt.Sprintf("the hunk at line %d of the patch was found at line %d", h.line, at+1)
-		}
+		f.drift = at - (h.start - 1)
+		moved = fmt.Sprintf("the hunk at line %d of the patch was found at line %d", h.line, at+1)
 	}
 	return f.edit(h, old, new, at), moved, ""
 }

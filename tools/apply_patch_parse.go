@@ -296,8 +296,8 @@ func (p *patchParser) counted(old, new int) (lines []hunkLine, next int, ok bool
 		switch l := p.lines[k]; {
 		case l == "":
 			continue
-		case p.signature(k), p.header(k):
-		case l[0] == '+', l[0] == '-', l[0] == ' ' && k == i:
+		case p.signature(k), p.header(k), endsHunk(l), commit.MatchString(l), l == "-- " && k+1 == len(p.lines):
+		case l[0] == '+', l[0] == '-', l[0] == ' ' && k == i, !p.onlyText(k):
 			return nil, 0, false
 		}
 		break
@@ -318,7 +318,7 @@ func (p *patchParser) uncounted(h *hunk) error {
 		case strings.HasPrefix(text, `\`) && len(h.lines) > 0:
 			unend(h.lines)
 			continue
-		case !isLine && blank > 0 && p.onlyText():
+		case !isLine && blank > 0 && p.onlyText(p.at):
 			h.lines = h.lines[:len(h.lines)-blank]
 			return nil
 		case !isLine:
@@ -333,9 +333,9 @@ func (p *patchParser) uncounted(h *hunk) error {
 	return nil
 }
 
-// onlyText reports whether nothing from here up to the next file looks like a line of a hunk.
-func (p *patchParser) onlyText() bool {
-	for i := p.at; i < len(p.lines); i++ {
+// onlyText reports whether nothing from i up to the next file looks like a line of a hunk.
+func (p *patchParser) onlyText(i int) bool {
+	for ; i < len(p.lines); i++ {
 		l := p.lines[i]
 		if p.header(i) || strings.HasPrefix(l, "diff ") {
 			break
@@ -371,9 +371,12 @@ func endsHunk(l string) bool {
 	return false
 }
 
-var version = regexp.MustCompile(`^\d+\.\d+`)
+var (
+	version = regexp.MustCompile(`^\d+\.\d+`)
+	commit  = regexp.MustCompile(`^(From|commit) [0-9a-f]{7,}`) // begins the next mail, or the next commit of a log
+)
 
-// signature reports whether the end of a mail from git begins at i.
+// signature reports whether the end of a mail from git begins at i. Without the version it may as well take a dash away.
 func (p *patchParser) signature(i int) bool {
-	return (p.lines[i] == "-- " || p.lines[i] == "--") && (i+1 == len(p.lines) || version.MatchString(p.lines[i+1]))
+	return (p.lines[i] == "-- " || p.lines[i] == "--") && i+1 < len(p.lines) && version.MatchString(p.lines[i+1])
 }

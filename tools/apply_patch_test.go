@@ -176,6 +176,30 @@ func TestTheDiffOfTwoTextsMakesOneOfTheOther(t *testing.T) {
 	}
 }
 
+// A hunk is where it says, however many places are like it.
+func TestAHunkIsFoundWhereItSaysAmongVeryManyLikeIt(t *testing.T) {
+	const lines, at = placesCounted + 100, placesCounted + 50
+	files, err := parsePatch(fmt.Sprintf("--- a/f\n+++ b/f\n@@ -%d +%[1]d @@\n-x\n+y\n", at))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Repeat("x\n", at-1) + "y\n" + strings.Repeat("x\n", lines-at)
+	if got, problems := applyHunks(strings.Repeat("x\n", lines), files[0].hunks); len(problems) > 0 || got.text != want {
+		t.Errorf("%d lines, %v", strings.Count(got.text, "\n"), problems)
+	}
+}
+
+// A line between two that change is not touched: neither is the CR before its line ending.
+func TestAPatchKeepsACRBeforeALineEnding(t *testing.T) {
+	files, err := parsePatch("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n-one\n+1\n two\r\r\n-three\n+3\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, problems := applyHunks("one\r\ntwo\r\r\nthree\r\n", files[0].hunks); got.text != "1\r\ntwo\r\r\n3\r\n" {
+		t.Errorf("%q, %v", got.text, problems)
+	}
+}
+
 // Whatever a model writes, a patch is read or refused, and what was read is kept within its lines.
 func FuzzAPatchIsReadOrRefused(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "patch", "*.txtar"))

@@ -67,6 +67,14 @@ func TestAMoveKeepsAllOfAFileAndAPatchCanMakeAProgram(t *testing.T) {
 	}
 }
 
+func TestAPatchMakesAProgramThatItNamesTwice(t *testing.T) {
+	b := newBench(t, "", nil)
+	r := b.run(t, t.Context(), "apply_patch", args{"patch": "diff --git a/run.sh b/run.sh\nnew file mode 100755\n--- a/run.sh\n+++ b/run.sh\n@@ -0,0 +1 @@\n+#!/bin/sh\n"})
+	if fi, err := os.Stat(filepath.Join(b.dir, "run.sh")); r.State != Done || err != nil || fi.Mode().Perm()&0o100 == 0 {
+		t.Errorf("%s, %v: %v", r.Output, err, fi)
+	}
+}
+
 // What is no file and no link cannot be brought back, so it is not deleted, nor is anything beside it.
 func TestAFolderWithAPipeIsNotDeleted(t *testing.T) {
 	b := newBench(t, "-- d/f --\nf\n", nil)

@@ -45,14 +45,24 @@ func editFile() Tool {
 	}.tool()
 }
 
+// mark is a byte order mark.
+const mark = "\uFEFF"
+
 // edit makes the replacement in a file. Its errors are for the model and say where to look.
 func edit(f workspace.File, a editFileArgs) ([]byte, error) {
 	text, form, err := f.Text()
 	if err != nil {
 		return nil, err
 	}
-	after, err := replace(text, strings.TrimPrefix(a.Old, "\uFEFF"), a.New, a.ReplaceAll)
+	old, new := a.Old, a.New
+	if rest, marked := strings.CutPrefix(old, mark); marked { // the mark is no part of the text, nor of what takes its place
+		old, new = rest, strings.TrimPrefix(new, mark)
+	}
+	after, err := replace(text, old, new, a.ReplaceAll)
 	if err == nil {
+		if form.BOM && !strings.HasPrefix(text, mark) { // the file has one already
+			after = strings.TrimPrefix(after, mark)
+		}
 		var b []byte
 		if b, err = form.Bytes(after); err == nil {
 			return b, nil

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fermata/tools/workspace"
 )
@@ -44,6 +45,11 @@ func TestEditFileReplacesExactly(t *testing.T) {
 		"mixed, in the LF part":   {content: "a\r\nb\nc\n", old: "b\nc", new: "x\ny", want: "a\r\nx\ny\n"},
 		"BOM kept":                {content: "\uFEFFa\n", old: "a", new: "b", want: "\uFEFFb\n"},
 		"BOM given":               {content: "\uFEFFa\n", old: "\uFEFFa", new: "b", want: "\uFEFFb\n"},
+		"BOM given twice":         {content: "\uFEFFa\n", old: "\uFEFFa", new: "\uFEFFb", want: "\uFEFFb\n"},
+		"BOM only in new":         {content: "\uFEFFa\n", old: "a", new: "\uFEFFb", want: "\uFEFFb\n"},
+		"BOM added":               {content: "a\n", old: "a", new: "\uFEFFb", want: "\uFEFFb\n"},
+		"CR before CRLF":          {content: "a\r\r\nb\r\n", old: "a", new: "A", want: "A\r\r\nb\r\n"},
+		"CR before CRLF, added":   {content: "a\r\nb\r\n", old: "a", new: "a\r\r\nx", want: "a\r\r\nx\r\nb\r\n"},
 		"mixed, in the LF part 2": {content: "a\r\nb\nc\r\n", old: "b", new: "x\ny", want: "a\r\nx\ny\nc\r\n"},
 		"mixed, middle stays":     {content: "a\r\nb\nc\r\n", old: "a\nb\nc", new: "x\nb\ny", want: "x\r\nb\ny\r\n"},
 		"mixed, lines added":      {content: "a\nb\r\nc\n", old: "b\nc", new: "b\n1\n2\nc", want: "a\nb\r\n1\r\n2\r\nc\n"},
@@ -250,5 +256,23 @@ func TestAFileThatIsNoTextIsNotReplaced(t *testing.T) {
 		if r.State != Failed || !strings.Contains(r.Output, says) || b.content(t, "f") != content || len(b.changes) != 0 {
 			t.Errorf("%s %s", r.State, r.Output)
 		}
+	}
+}
+
+// Each place costs what lies around it, and not the whole file: a tool that counts the file's lines for each could not be stopped.
+func TestReplacingVeryManyPlacesWithCRLFTakesNoMinutes(t *testing.T) {
+	before := strings.Repeat("x,12345678\r\n", 80_000)
+	done := make(chan string, 1)
+	go func() {
+		after, _ := replace(before, "x", "y", true)
+		done <- after
+	}()
+	select {
+	case after := <-done:
+		if after != strings.ReplaceAll(before, "x", "y") {
+			t.Error("it became something else")
+		}
+	case <-time.After(20 * time.Second): // of minutes that it took
+		t.Fatal("it goes on")
 	}
 }

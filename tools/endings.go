@@ -13,13 +13,12 @@ func allCRLF(text string) bool {
 
 func toLF(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-func toCRLF(text string) string { return strings.ReplaceAll(toLF(text), "\n", "\r\n") }
-
 // lined is a text whose line endings were all made plain newlines. A CR that no newline follows is a character like others.
 type lined struct {
 	original string
 	text     string
 	crlf     []int // offsets in text of the newlines that are CR LF in original, ascending
+	all      bool  // there are newlines, and all of them are CR LF; known beforehand, because replace is called for each place
 }
 
 func newLined(original string) lined {
@@ -30,6 +29,7 @@ func newLined(original string) lined {
 	for i := 0; ; {
 		n := strings.Index(original[i:], "\r\n")
 		if n < 0 {
+			l.all = len(l.crlf) == strings.Count(l.text, "\n")
 			return l
 		}
 		i += n
@@ -63,8 +63,8 @@ func (l lined) replace(i, j int, with string) string {
 	if len(l.crlf) == 0 {
 		return with
 	}
-	if allCRLF(l.original) {
-		return toCRLF(with)
+	if l.all {
+		return strings.ReplaceAll(with, "\n", "\r\n")
 	}
 	ends := l.ends(i, j)
 	if after := strings.IndexByte(l.text[j:], '\n'); after >= 0 { // the line in which the text that is replaced ends

@@ -176,7 +176,13 @@ func (w *Workspace) replace(old File, after []byte) (err error) {
 		return err
 	}
 	w.at("checked")
-	if err := w.root.Rename(temp, name); err != nil {
+	rename := (*os.Root).Rename
+	if info == nil {
+		rename = renameNew // what came in between stays
+	}
+	if err := rename(w.root, temp, name); errors.Is(err, fs.ErrExist) {
+		return changed(old.Path)
+	} else if err != nil {
 		return fileError(old.Path, err)
 	}
 	w.at("renamed")

@@ -248,3 +248,25 @@ func TestAWriteReachesNoOtherHardLink(t *testing.T) {
 		t.Errorf("then %d links, %v", f.Links, err)
 	}
 }
+
+// A file that somebody else creates in the last moment is not replaced by a new one.
+func TestANewFileReplacesNoneThatCameInTheLastMoment(t *testing.T) {
+	dir := t.TempDir()
+	w, err := Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	w.stage = func(name string) {
+		if name == "checked" {
+			_ = os.WriteFile(filepath.Join(dir, "f"), []byte("theirs\n"), 0o666)
+		}
+	}
+	if err := w.Write(t.Context(), File{Path: "f"}, []byte("ours\n")); !errors.Is(err, ErrChanged) {
+		t.Errorf("the write gives %v", err)
+	}
+	names, _ := os.ReadDir(dir)
+	if b, err := os.ReadFile(filepath.Join(dir, "f")); string(b) != "theirs\n" || len(names) != 1 {
+		t.Errorf("the file holds %q, %v; the folder %v", b, err, names)
+	}
+}
