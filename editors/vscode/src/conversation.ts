@@ -1,5 +1,6 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
+import { Boxes } from "./boxes";
 import { Pace } from "./pace";
 import { moved } from "./places";
 import { comments, control, lane, type Control, type Said } from "./words";
@@ -9,8 +10,7 @@ import { live, spoke, promptText, type Turn, type Turns } from "./turns";
 // one thread. Its reply box asks for the next question, or is the redirect lane. Threads that are open are remembered and
 // shown again after a reload.
 //
-// VS Code takes what a reply box asks from the controller of its thread. So there are two controllers, and where the other box
-// is needed, another thread is put in the place of the one that is shown.
+// Where the other box is needed, another thread is put in the place of the one that is shown: see boxes.ts.
 
 /** After what time VS Code has sent what was set of a thread, in milliseconds, when no more was set since. */
 const sent = 100;
@@ -41,8 +41,7 @@ interface Remembered {
 }
 
 export class Conversation implements vscode.Disposable {
-  private readonly lanes = controller("fermata", l10n.t("What should it do instead?"));
-  private readonly asks = controller("fermata.ask", l10n.t("Ask the next question"));
+  private readonly boxes: Boxes;
   private readonly threads = new Map<string, Shown>();
   private readonly closed = new Set<string>();
   private readonly remembered: Map<string, Remembered>;
@@ -52,7 +51,9 @@ export class Conversation implements vscode.Disposable {
   constructor(
     private readonly turns: Turns,
     private readonly memento: vscode.Memento,
+    log: vscode.LogOutputChannel,
   ) {
+    this.boxes = new Boxes(log, () => this.renew());
     for (const [clientId, turn] of this.joins) turns.join(clientId, turn);
     this.remembered = new Map(Object.entries(memento.get<Record<string, Remembered>>("threads", {})));
     this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.onDidChangeTextDocument((e) => this.edited(e))];
@@ -168,7 +169,7 @@ export class Conversation implements vscode.Disposable {
   /** A thread that has its comments from the start: one without any would take the keyboard from the editor. */
   private create(uri: vscode.Uri, range: vscode.Range | undefined, comments: vscode.Comment[], lane: boolean): vscode.CommentThread {
     // The types want a range: VS Code takes none for a thread of the whole file, which no thread of ours is.
-    const thread = (lane ? this.lanes : this.asks).createCommentThread(uri, range ?? new vscode.Range(0, 0, 0, 0), comments);
+    const thread = this.boxes.thread(uri, range ?? new vscode.Range(0, 0, 0, 0), comments, lane);
     thread.collapsibleState = vscode.CommentThreadCollapsibleState.Expanded;
     return thread;
   }
@@ -198,11 +199,23 @@ export class Conversation implements vscode.Disposable {
 
   /** Puts a thread with the other reply box in place of the one that is shown. */
   private exchange(s: Shown): void {
-    const old = s.thread;
-    s.before.push(old);
+    s.before.push(s.thread);
     s.lane = !s.lane;
+    this.replace(s);
+  }
+
+  private replace(s: Shown): void {
+    const old = s.thread;
     s.thread = this.create(old.uri, old.range, [...old.comments], s.lane);
     s.thread.collapsibleState = old.collapsibleState;
+  }
+
+  /** Makes all threads again: the window has lost them. */
+  private renew(): void {
+    for (const s of this.threads.values()) {
+      this.replace(s);
+      s.pace.now();
+    }
   }
 
   /** VS Code moves what it draws of a thread along with the text, and moves it back with the next update: so does this. */
@@ -267,15 +280,8 @@ export class Conversation implements vscode.Disposable {
   dispose(): void {
     for (const s of this.subscriptions) s.dispose();
     for (const s of this.threads.values()) end(s);
-    this.lanes.dispose();
-    this.asks.dispose();
+    this.boxes.dispose();
   }
-}
-
-function controller(id: string, prompt: string): vscode.CommentController {
-  const c = vscode.comments.createCommentController(id, "Fermata");
-  c.options = { prompt, placeHolder: prompt }; // a thread takes them when it is made
-  return c;
 }
 
 function end(s: Shown): void {

@@ -25,7 +25,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const permissions = new Permissions();
   const daemon = new Daemon(context, log, { "fermata/permission": (q, token) => permissions.ask(q, token) });
   const turns = new Turns();
-  const conversation = new Conversation(turns, context.workspaceState);
+  const conversation = new Conversation(turns, context.workspaceState, log);
   const sessions = new Sessions(context.workspaceState, daemon, turns, () => conversation.sessions);
   const transcripts = new Transcripts(daemon, turns);
   const inputs = new Inputs(daemon);

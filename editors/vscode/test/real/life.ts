@@ -3,6 +3,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import { test } from "node:test";
 import { main, place, read, scene, sceneApart } from "./scene";
+import type { Window } from "./window";
 
 // guards C1, C2
 scene("a daemon that is killed is started again, and the turn is shown as cut off with its text", async (w, project) => {
@@ -194,6 +195,35 @@ sceneApart("with several folders a question goes to the session of its file's fo
   assert.deepEqual(await asked(two), ["Only one sentence.", "completed"]);
   await w.command("Fermata: Show Sessions");
   for (const title of ["Tell a long story.", "Only one sentence."]) await w.page.locator(".pane-body .monaco-list-row", { hasText: title }).first().waitFor();
+});
+
+// VS Code's host of extensions in the browser takes away the comment controllers of the other one when it comes.
+sceneApart("threads are seen in a window whose other host of extensions comes late", async (project) => {
+  const started = (): number => place().logged(/the window's hosts of extensions have come/).length;
+  const late = async (meanwhile: () => Promise<void>): Promise<void> => {
+    const before = started();
+    const release = await place().hold("**/webWorkerExtensionHostIframe.html*");
+    await meanwhile();
+    assert.equal(started(), before);
+    assert.ok(await release(), "there is another host");
+    await w.until("the other host", () => started() > before);
+  };
+  let w!: Window;
+  await late(async () => {
+    w = await place().open(project);
+    await w.file("main.go", 5);
+  });
+  await w.ask("Tell a long story.");
+  await w.answer(/w3/);
+  await w.action("debug-stop").click();
+  await w.label("Stopped here");
+  await late(async () => {
+    await w.reload();
+    await w.label("Stopped here");
+  });
+  await w.label("Stopped here");
+  await w.reply("Only one sentence.", "What should it do instead?");
+  await w.answer("It greets the world.");
 });
 
 sceneApart("in Chinese all that the extension says is Chinese", async (project) => {

@@ -133,9 +133,21 @@ export class Place {
    * words stay English, for those of other languages come from an extension that is not here.
    */
   async open(project?: Project | Project[], language?: string): Promise<Window> {
-    if (this.browser === undefined) throw new Error("there is no browser");
     await this.closeWindow();
-    // One page for all windows, one after the other: VS Code's code is fetched and compiled once. A language stays with a page.
+    const page = await this.openPage(language);
+    let query = "ew=true";
+    if (Array.isArray(project)) {
+      this.write("projects/several.code-workspace", JSON.stringify({ folders: project.map((p) => ({ path: p.root })) }));
+      query = `workspace=${encodeURIComponent(path.join(this.home, "projects/several.code-workspace"))}`;
+    } else if (project !== undefined) query = `folder=${encodeURIComponent(project.root)}`;
+    this.window = new Window(page, this, `${this.url}/?${query}`);
+    await this.window.load();
+    return this.window;
+  }
+
+  /** One page for all windows, one after the other: VS Code's code is fetched and compiled once. A language stays with a page. */
+  private async openPage(language?: string): Promise<Page> {
+    if (this.browser === undefined) throw new Error("there is no browser");
     if (this.page === undefined || this.page.isClosed() || language !== undefined) {
       const context = await this.browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "dark" });
       this.page = await context.newPage();
@@ -143,20 +155,32 @@ export class Place {
       this.page.on("dialog", (d) => void d.accept()); // what is unsaved
       if (language !== undefined) await this.page.addInitScript((l) => Object.assign(globalThis, { _VSCODE_NLS_LANGUAGE: l }), language);
     }
-    let query = "ew=true";
-    if (Array.isArray(project)) {
-      this.write("projects/several.code-workspace", JSON.stringify({ folders: project.map((p) => ({ path: p.root })) }));
-      query = `workspace=${encodeURIComponent(path.join(this.home, "projects/several.code-workspace"))}`;
-    } else if (project !== undefined) query = `folder=${encodeURIComponent(project.root)}`;
-    this.window = new Window(this.page, this, `${this.url}/?${query}`);
-    await this.window.load();
-    return this.window;
+    return this.page;
   }
 
-  /** Keeps how the window looks, for whoever reads why a test failed. */
+  /** Has the next windows wait for a part of VS Code, until the result is called; that says whether it was asked for. */
+  async hold(part: string): Promise<() => Promise<boolean>> {
+    const page = await this.openPage();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const asked: Promise<void>[] = [];
+    await page.route(part, (route) => void asked.push(held.then(() => route.continue())));
+    return async () => {
+      release();
+      await Promise.all(asked);
+      await page.unroute(part);
+      return asked.length > 0;
+    };
+  }
+
+  /** Keeps how the window looks, and prints what is known, for whoever reads why a test failed. */
   async failed(name: string): Promise<void> {
     fs.mkdirSync(this.shots, { recursive: true });
     await this.window?.page.screenshot({ path: path.join(this.shots, `FAILED-${name.replace(/\W+/g, "-").slice(0, 60)}.png`) }).catch(() => undefined);
+    for (const part of [".tabs-container", ".statusbar", ".notification-toast", ".quick-input-widget:visible", ".review-widget"]) {
+      for (const text of (await this.window?.page.locator(part).allInnerTexts().catch(() => [])) ?? []) console.log(`   on the screen, ${part}: ${JSON.stringify(text.slice(0, 500))}`);
+    }
+    console.log(`   the model was sent ${this.bodies().length} requests; the extension's log ends with:\n${this.logged(/.*\S.*/).slice(-25).map((l) => `     ${l}`).join("\n")}`);
   }
 
   /** What fermata prints, run by the same user in a folder. */

@@ -41,8 +41,16 @@ export class Window {
 
   /** Opens a file by its name, and puts the cursor at the beginning of a line, from 1. */
   async file(name: string, line = 1): Promise<void> {
-    await this.opened("Control+p", (v) => !v.startsWith(">"));
-    await this.quickInput(`${name}:${line}`, name);
+    // A file that has just been made can be missing from what VS Code finds, until it is asked again.
+    await this.until(`${name} among the files`, async () => {
+      await this.opened("Control+p", (v) => !v.startsWith(">"));
+      await this.quick().fill(`${name}:${line}`);
+      const found = this.page.locator(".quick-input-widget .monaco-list-row.focused", { hasText: name }).first();
+      const there = await found.waitFor({ timeout: 5000 }).then(() => true, () => false);
+      await this.quick().press(there ? "Enter" : "Escape");
+      return there;
+    });
+    await this.left(`${name}:${line}`);
     await this.page.locator(".tab.active", { hasText: name }).waitFor();
     await this.page.locator(".editor-instance .view-line").first().waitFor();
     await this.page.locator(".statusbar-item", { hasText: `Ln ${line}, Col 1` }).waitFor();
@@ -62,16 +70,16 @@ export class Window {
         const value = await this.quick().inputValue({ timeout: 500 }).catch(() => undefined);
         if (value !== undefined && expected(value)) return true;
       }
+      console.log(`   ${key} was not heard within 3 s`);
       return false;
     });
   }
 
-  /** Types into the input that has just opened, and sends it, with pick once a choice that holds it is at hand. */
-  async quickInput(text: string, pick?: string): Promise<void> {
+  /** Types into the input that has just opened, and sends it. */
+  async quickInput(text: string): Promise<void> {
     const input = this.quick();
     await input.waitFor();
     await input.fill(text);
-    if (pick !== undefined) await this.page.locator(".quick-input-widget .monaco-list-row.focused", { hasText: pick }).first().waitFor();
     await input.press("Enter");
     await this.left(text);
   }
