@@ -114,14 +114,18 @@ func retryNotice(notice string) string {
 
 // keptNotice says of an answer that broke off, and that the user has kept, where it ends.
 func (p *past) keptNotice() string {
+	broke, cut := "Your answer above broke off by an error where it ends", "Your answer above was cut off where it ends, when fermata itself ended"
+	if !p.words { // reasoning alone does not go to every model
+		broke, cut = "You were still thinking when an error cut you off", "You were still thinking when fermata itself ended"
+	}
 	switch p.ended.Outcome {
 	case transcript.TurnStopped:
 		stopper := strings.Replace(p.stopper(), "The user", "the user", 1)
-		return "[Your answer above broke off by an error where it ends, and " + stopper + " you there. The user has kept it.]"
+		return "[" + broke + ", and " + stopper + " you there. The user has kept it.]"
 	case transcript.TurnAbandoned:
-		return "[Your answer above was cut off where it ends, when fermata itself ended. The user has kept it.]"
+		return "[" + cut + ". The user has kept it.]"
 	}
-	return "[Your answer above broke off by an error where it ends. The user has kept it.]"
+	return "[" + broke + ". The user has kept it.]"
 }
 
 // Keep admits the broken answer with which the session's last turn ended (F4): the next input holds it verbatim. "" is the

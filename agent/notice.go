@@ -17,7 +17,8 @@ type past struct {
 	attempt bool                  // the turn has an answer that is not
 	kept    bool                  // the user has kept a broken one (F4)
 	cut     bool                  // the turn's last answer was stopped
-	shown   bool                  // something that the turn said is in the model input
+	words   bool                  // that answer has more than reasoning
+	shown   bool                  // words of the turn are in the model input
 	checks  checksSaid            // about it
 	late    []*transcript.ToolSettled
 
@@ -31,9 +32,9 @@ func (p *past) add(b transcript.Body) {
 		*p = past{turn: b.Turn, late: slices.DeleteFunc(p.late, func(r *transcript.ToolSettled) bool { return strings.Contains(b.Notice, lateLine(r)) })}
 	case *transcript.Answer:
 		p.spoke, p.attempt = b.State == transcript.Stopped, b.State == transcript.Broken
-		p.cut, p.checks = p.spoke, checksSilent
+		p.cut, p.checks, p.words = p.spoke, checksSilent, b.Speaks()
 	case *transcript.Admission:
-		p.shown = p.shown || b.Admitted
+		p.shown = p.shown || b.Admitted && p.words
 		if b.By == "user" && b.Admitted {
 			p.attempt, p.kept = false, true
 		}
@@ -108,6 +109,8 @@ func (p *past) notice(redirects transcript.TurnID) string {
 		lines = append(lines, "[Your last answer was withheld by a check and is not shown here.]")
 	}
 	switch revise := redirects != "" && redirects == p.turn; {
+	case revise && p.spoke && !p.words && p.ended.Cause == "user":
+		lines = append(lines, "[The user stopped you while you were still thinking. What follows says what to do instead.]")
 	case revise && p.spoke && p.ended.Cause == "user":
 		lines = append(lines, "[The user stopped you. Treat the answer above as a first attempt and revise it as follows.]")
 	case revise && p.ended.Silent && p.ended.Outcome == transcript.TurnStopped && p.ended.Cause == "user":
@@ -118,6 +121,8 @@ func (p *past) notice(redirects transcript.TurnID) string {
 		lines = append(lines, "[The user redirects you. Treat what you did above as a first attempt and revise it as follows.]")
 	case p.kept:
 		lines = append(lines, p.keptNotice())
+	case p.ended.Outcome == transcript.TurnStopped && p.spoke && !p.words:
+		lines = append(lines, "["+p.stopper()+" you while you were still thinking.]")
 	case p.ended.Outcome == transcript.TurnStopped && p.spoke:
 		lines = append(lines, "["+p.stopper()+" your answer above where it ends.]")
 	case p.ended.Outcome == transcript.TurnStopped && p.ended.Silent:

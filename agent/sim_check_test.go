@@ -380,6 +380,9 @@ func (sim *simulation) checkLegal(messages []message) {
 			if i == 0 || messages[i-1].Role == "assistant" {
 				sim.fail("invariant 4: message %d is an answer to nothing", i+1)
 			}
+			if len(m.Calls) == 0 && strings.TrimSpace(*m.Content) == "" && (m.Reasoning == nil || *m.Reasoning == "") {
+				sim.fail("T2: message %d says nothing", i+1)
+			}
 			for _, k := range m.Calls {
 				due = append(due, k.ID)
 			}

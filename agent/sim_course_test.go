@@ -24,7 +24,8 @@ type course struct {
 	text, reasoning string
 	calls           []simCall
 	spoke           bool // an answer of the turn is in the log
-	shown           bool // and in the next input
+	words           bool // the last answer has more than reasoning
+	shown           bool // and such a one is in the next input
 	last            string
 	broke           string    // the answer that broke off last, as said says it; "" when there is nothing to keep
 	kept            bool      // it was
@@ -256,7 +257,7 @@ func (c *course) do(h happening) {
 		c.begin(c.reserve(), "", false, "")
 	case hapKeep:
 		c.say("%s", c.broke)
-		c.kept, c.shown = true, true
+		c.kept, c.shown = true, c.shown || c.words
 		c.keeps++
 		c.attempts = c.attempts[:len(c.attempts)-2]
 	case hapFlawed:
@@ -466,7 +467,7 @@ func (c *course) kill() {
 	switch c.phase {
 	case phaseStream:
 		if c.text+c.reasoning != "" {
-			c.spoke, c.last = true, "broken"
+			c.spoke, c.last, c.words = true, "broken", strings.TrimSpace(c.text) != ""
 			c.answers = append(c.answers, "broken")
 			c.attempts = append(c.attempts, c.text, c.reasoning)
 			if c.broke = ""; strings.TrimSpace(c.text+c.reasoning) != "" {

@@ -64,6 +64,9 @@ func (sim *simulation) folded() []string {
 			if b.By == "user" {
 				attempts = attempts[:len(attempts)-2]
 			}
+			if !a.Speaks() && a.Reasoning() == "" {
+				continue // nothing to send
+			}
 			m := message{Role: "assistant", Content: new(a.Text()), Reasoning: new(a.Reasoning())}
 			var line strings.Builder
 			line.WriteString(rendered([]message{m})[0])

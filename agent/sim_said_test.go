@@ -18,6 +18,8 @@ func (c *course) notice(redirects bool) string {
 		add("Your last answer was withheld by a check and is not shown here.")
 	}
 	switch {
+	case redirects && cut && c.by == "the user" && !c.words:
+		add("The user stopped you while you were still thinking. What follows says what to do instead.")
 	case redirects && cut && c.by == "the user":
 		add("The user stopped you. Treat the answer above as a first attempt and revise it as follows.")
 	case redirects && c.silent && c.outcome == "stopped" && c.by == "the user":
@@ -26,6 +28,14 @@ func (c *course) notice(redirects bool) string {
 		add("The user redirects you: what follows says what to do instead.")
 	case redirects:
 		add("The user redirects you. Treat what you did above as a first attempt and revise it as follows.")
+	case c.kept && !c.words && c.outcome == "abandoned":
+		add("You were still thinking when fermata itself ended. The user has kept it.")
+	case c.kept && !c.words && c.outcome == "stopped" && c.by == "the user":
+		add("You were still thinking when an error cut you off, and the user stopped you there. The user has kept it.")
+	case c.kept && !c.words && c.outcome == "stopped":
+		add("You were still thinking when an error cut you off, and the user's editor was closed, which stopped you there. The user has kept it.")
+	case c.kept && !c.words:
+		add("You were still thinking when an error cut you off. The user has kept it.")
 	case c.kept && c.outcome == "abandoned":
 		add("Your answer above was cut off where it ends, when fermata itself ended. The user has kept it.")
 	case c.kept && c.outcome == "stopped" && c.by == "the user":
@@ -34,6 +44,8 @@ func (c *course) notice(redirects bool) string {
 		add("Your answer above broke off by an error where it ends, and the user's editor was closed, which stopped you there. The user has kept it.")
 	case c.kept:
 		add("Your answer above broke off by an error where it ends. The user has kept it.")
+	case c.outcome == "stopped" && cut && !c.words:
+		add(c.stopYou() + " you while you were still thinking.")
 	case c.outcome == "stopped" && cut:
 		add(c.stopYou() + " your answer above where it ends.")
 	case c.outcome == "stopped" && c.silent:
@@ -59,6 +71,7 @@ func (c *course) answer(state string, calls ...string) bool {
 		return false
 	}
 	c.spoke, c.last = true, state
+	c.words = strings.TrimSpace(c.text) != "" || len(calls) > 0
 	c.answers = append(c.answers, state)
 	line := c.line()
 	if len(calls) > 0 {
@@ -71,8 +84,10 @@ func (c *course) answer(state string, calls ...string) bool {
 		c.broke = line
 		return false
 	}
-	c.shown = true
-	c.say("%s", line)
+	c.shown = c.shown || c.words
+	if c.words || c.reasoning != "" {
+		c.say("%s", line)
+	}
 	return true
 }
 

@@ -33,7 +33,7 @@ func TestAStopKeepsExactlyWhatWasShown(t *testing.T) {
 		"in the reasoning": {
 			script:  func(r *reply) { r.reason("First, I "); r.hang() },
 			waitFor: "First, I ", reasoning: "First, I ",
-			notice: "[The user stopped your answer above where it ends.]",
+			notice: "[The user stopped you while you were still thinking.]",
 		},
 		"before the first token": {
 			script: func(r *reply) { r.raw(": hello\n\n"); r.hang() },

@@ -43,6 +43,14 @@ func (f storedFragment) append(dst []byte) ([]byte, error) {
 	return out, nil
 }
 
+// comma puts what stands between two messages behind dst: nothing before the first one, and before one that is not sent.
+func (f storedFragment) comma(dst []byte) []byte {
+	if f.n > 1 && f.size > 0 {
+		return append(dst, ',')
+	}
+	return dst
+}
+
 func (f storedFragment) role() Role {
 	switch f.kind {
 	case KindAnswer:
@@ -167,10 +175,7 @@ func (b *bodyReader) batch() error {
 		if err != nil {
 			return b.s.fail(op, err)
 		}
-		if b.n > 0 {
-			buf = append(buf, ',')
-		}
-		if buf, err = f.append(buf); err != nil {
+		if buf, err = f.append(f.comma(buf)); err != nil {
 			return b.s.fail(op, err)
 		}
 		b.n++

@@ -255,6 +255,9 @@ func (a *Answer) Text() string { return a.concat(PartText) }
 // Reasoning is the concatenation of the answer's reasoning parts.
 func (a *Answer) Reasoning() string { return a.concat(PartReasoning) }
 
+// Speaks reports whether the answer has words or calls: to many providers reasoning alone is no message.
+func (a *Answer) Speaks() bool { return len(a.Calls()) > 0 || strings.TrimSpace(a.Text()) != "" }
+
 func (a *Answer) concat(t PartType) string {
 	var b strings.Builder
 	for _, p := range a.Parts {

@@ -44,8 +44,8 @@ func (o Origin) sender() Origin {
 	return o
 }
 
-// Encoder turns a message into its fragment: the JSON of the message as a dialect sends it. It is a pure function (M1);
-// Dialect names it with its version, as [EpochOpened].Dialect records.
+// Encoder turns a message into its fragment: the JSON of the message as a dialect sends it, or nothing for one of which
+// nothing can be sent (T2). It is a pure function (M1); Dialect names it with its version, as [EpochOpened].Dialect records.
 type Encoder interface {
 	Dialect() string
 	Encode(m Message) ([]byte, error)

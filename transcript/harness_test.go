@@ -19,6 +19,9 @@ type plain struct{ version string }
 func (p plain) Dialect() string { return "plain/" + p.version }
 
 func (p plain) Encode(m Message) ([]byte, error) {
+	if m.Role == RoleAssistant && !m.Answer.Speaks() {
+		return nil, nil // reasoning alone is no message
+	}
 	b := append([]byte(`{"role":`), '"')
 	b = append(append(b, m.Role...), `","content":`...)
 	switch m.Role {

@@ -26,7 +26,8 @@ type Input struct {
 	SharedPrefix int64
 }
 
-// InputPart is a piece of a body. The parts are in order; between two messages there is one comma that is part of neither.
+// InputPart is a piece of a body. The parts are in order; between two messages there is one comma that is part of neither. A
+// message of which nothing can be sent (T2) is a part of no length, with no comma.
 type InputPart struct {
 	Kind   string // "head", "message" or "tail"
 	Offset int64  // in bytes
@@ -96,9 +97,7 @@ func (s *Store) assemble(ctx context.Context, r storedRequest, in *Input) ([]byt
 		if err != nil {
 			return nil, err
 		}
-		if n > 0 {
-			in.Body = append(in.Body, ',')
-		}
+		in.Body = f.comma(in.Body)
 		start := len(in.Body)
 		if in.Body, err = f.append(in.Body); err != nil {
 			return nil, err

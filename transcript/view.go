@@ -34,7 +34,7 @@ func (v *view) begin(head []byte) {
 
 // add puts a fragment behind the others.
 func (v *view) add(fragment []byte) {
-	if v.n > 0 {
+	if v.n > 0 && len(fragment) > 0 { // as storedFragment.comma
 		v.mid.Write([]byte{','})
 		v.size++
 	}

@@ -84,15 +84,14 @@ func (x *asking) run(ctx context.Context, next request) error {
 	if err != nil {
 		return err
 	}
+	x.signals = watchSignals(ctx)
+	defer x.signals.close()
 	x.screen = newScreen(x.app.out, x.app.err, x.app.flagVerbose)
 	interactive := term.IsTerminal(int(x.app.in.Fd())) && x.screen.text.tty
 	if interactive {
 		x.screen.note = x.screen.text
-		x.keys = newKeyboard(x.app.in, x.app.out)
+		x.keys = newKeyboard(x.app.in, x.app.out, x.signals.interrupts)
 	}
-	x.signals = watchSignals(ctx)
-	defer x.signals.close()
-
 	if !next.retry {
 		if next.prompt, err = x.prompt(next.prompt); err != nil || next.prompt == "" {
 			return err

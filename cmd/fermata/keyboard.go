@@ -27,6 +27,8 @@ type keyboard struct {
 	want chan struct{}
 	got  chan keys
 
+	interrupts <-chan os.Signal // a ^C that came as a signal before the terminal's mode had changed, or from elsewhere
+
 	mu      sync.Mutex // held as long as a question has the terminal: its mode is changed and changed back under it
 	reading bool
 }
@@ -36,8 +38,8 @@ type keys struct {
 	err error
 }
 
-func newKeyboard(in *os.File, out io.Writer) *keyboard {
-	k := &keyboard{in: in, out: out, want: make(chan struct{}), got: make(chan keys, 1)}
+func newKeyboard(in *os.File, out io.Writer, interrupts <-chan os.Signal) *keyboard {
+	k := &keyboard{in: in, out: out, want: make(chan struct{}), got: make(chan keys, 1), interrupts: interrupts}
 	// Ends with the process: a read from a terminal cannot be interrupted everywhere.
 	go func() {
 		for range k.want {
@@ -59,6 +61,8 @@ func (k *keyboard) next(ctx context.Context) ([]byte, error) {
 	case got := <-k.got:
 		k.reading = false
 		return got.b, got.err
+	case <-k.interrupts:
+		return nil, errInterrupt
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

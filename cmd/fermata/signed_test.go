@@ -61,8 +61,7 @@ func TestAKilledDaemonLosesNoSignatureOfAFinishedBlockT3(t *testing.T) {
 	}
 	wantMessages(t, e.model.Requests()[1].Body,
 		`{"role":"user","content":"Count."}`,
-		`{"role":"assistant","content":"","reasoning":"","reasoning_details":[{"type":"reasoning.text","text":"First, I look. ","format":"anthropic-claude-v1","index":0,"signature":"Eq0/one=="}]}`,
-		`{"role":"user","content":"[Your answer above was cut off where it ends, when fermata itself ended. The user has kept it.]\n\nGo on."}`)
+		`{"role":"user","content":"[You were still thinking when fermata itself ended. The user has kept it.]\n\nGo on."}`)
 	var in struct {
 		Verified bool
 		Parts    []struct{ Unsendable []string }
@@ -72,7 +71,8 @@ func TestAKilledDaemonLosesNoSignatureOfAFinishedBlockT3(t *testing.T) {
 	for _, p := range in.Parts {
 		left = append(left, p.Unsendable...)
 	}
-	if !in.Verified || strings.Join(left, "\n") != "reasoning block 2: not sendable, because it was cut before its signature came" {
+	if !in.Verified || strings.Join(left, "\n") != "reasoning block 1: not sendable, because nothing was said behind it\n"+
+		"reasoning block 2: not sendable, because it was cut before its signature came\nanswer: not sent, because it says nothing that can be sent" {
 		t.Errorf("shown as not sendable: %q, verified %v", left, in.Verified)
 	}
 	e.quit()

@@ -183,6 +183,21 @@ func TestASecondInterruptLeavesAndTheTurnStillEndsAsStopped(t *testing.T) {
 	}
 }
 
+// Its terminal's mode decides whether ^C is a key or a signal: one that was typed just when the turn ended is a signal.
+func TestAnInterruptThatComesAsASignalLeavesTheLaneToo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
+	x.expect("I am")
+	x.typed(ctrlC)
+	x.expect("> ")
+	if err := x.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	x.expect("Left as it is.")
+	x.end(exitStopped)
+}
+
 func TestAPasteOfSeveralLinesIsOneRedirect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

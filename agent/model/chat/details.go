@@ -23,10 +23,11 @@ import (
 // Each item is a part of the answer: its text is the part's, all its other members are the part's Extra, in the order in
 // which they came, "type" first.
 
-// The types of items that have text. Others are kept whole.
+// The types of items that are known. Text and summary have a text; others are kept whole.
 const (
-	detailText    = "reasoning.text"
-	detailSummary = "reasoning.summary"
+	detailText      = "reasoning.text"
+	detailSummary   = "reasoning.summary"
+	detailEncrypted = "reasoning.encrypted"
 )
 
 // textKey is the member that holds an item's text, "" for an item without.
@@ -246,11 +247,11 @@ func plainReasoning(a *transcript.Answer) string {
 }
 
 // appendDetails appends the member reasoning_details with the items that can be sent, or nothing when there are none.
-func appendDetails(b []byte, a *transcript.Answer) []byte {
-	left := leftOut(a)
+func (d dialect) appendDetails(b []byte, a *transcript.Answer) []byte {
+	left := d.leftOut(a)
 	n := 0
 	for i, p := range a.Parts {
-		d, ok := detailOf(p)
+		item, ok := detailOf(p)
 		if !ok || left[i] != "" {
 			continue
 		}
@@ -259,10 +260,10 @@ func appendDetails(b []byte, a *transcript.Answer) []byte {
 		} else {
 			b = append(b, ',')
 		}
-		if textKey(d.str("type")) == "" {
-			b = d.append(b, nil)
+		if textKey(item.str("type")) == "" {
+			b = item.append(b, nil)
 		} else {
-			b = d.append(b, &p.Text)
+			b = item.append(b, &p.Text)
 		}
 	}
 	if n > 0 {
@@ -272,19 +273,24 @@ func appendDetails(b []byte, a *transcript.Answer) []byte {
 }
 
 // leftOut says, by the index of a part, which items cannot be sent and why (T2). The first such ends the list: its order may
-// not be changed, and nothing may be missing between two items.
-func leftOut(a *transcript.Answer) map[int]string {
+// not be changed, and nothing may be missing between two items. Bound reasoning alone is no message either: Claude refuses one
+// that ends with it, OpenAI such reasoning without the item that followed.
+func (d dialect) leftOut(a *transcript.Answer) map[int]string {
 	var out map[int]string
 	why := ""
+	alone := d.version > 2 && !a.Speaks()
 	for i, p := range a.Parts {
-		d, ok := detailOf(p)
+		item, ok := detailOf(p)
 		if !ok {
 			continue
 		}
-		if why != "" {
+		switch cut := unfinished(a, i, item); {
+		case cut != "":
+			why = cut
+		case why != "":
 			why = "the block before it is not sent"
-		} else {
-			why = unfinished(a, i, d)
+		case alone && bound(item):
+			why = "nothing was said behind it"
 		}
 		if why != "" {
 			if out == nil {
@@ -296,6 +302,23 @@ func leftOut(a *transcript.Answer) map[int]string {
 	return out
 }
 
+// bound says whether a provider checks an item: by a signature, or by what is encrypted in it or behind it.
+func bound(d detail) bool {
+	format := d.str("format")
+	switch d.str("type") {
+	case detailText:
+		return claudes(format)
+	case detailSummary:
+		return strings.Contains(format, "responses")
+	case detailEncrypted:
+		return true
+	}
+	return false
+}
+
+// claudes says whether text reasoning of a format is Claude's, which "" is by default.
+func claudes(format string) bool { return format == "" || strings.HasPrefix(format, "anthropic") }
+
 // unfinished says why a provider would refuse part i, which is d, "" when it would not. Claude's reasoning is bound to its
 // signature, in a complete answer too. OpenAI's and Grok's summaries are nothing without the encrypted reasoning behind
 // them; where a complete answer has none, none was issued. Other reasoning is bound to nothing, and goes as far as it came
@@ -303,7 +326,7 @@ func leftOut(a *transcript.Answer) map[int]string {
 func unfinished(a *transcript.Answer, i int, d detail) string {
 	format, cut := d.str("format"), a.State != transcript.Complete
 	switch typ := d.str("type"); {
-	case typ == detailText && (format == "" || strings.HasPrefix(format, "anthropic")): // "" is Claude's by default
+	case typ == detailText && claudes(format):
 		switch {
 		case d.str("signature") != "":
 			return ""
@@ -323,8 +346,8 @@ func unfinished(a *transcript.Answer, i int, d detail) string {
 }
 
 // unsendableDetails says which items are left out and why; blocks are counted from 1 when there are several.
-func unsendableDetails(a *transcript.Answer) []string {
-	left := leftOut(a)
+func (d dialect) unsendableDetails(a *transcript.Answer) []string {
+	left := d.leftOut(a)
 	if len(left) == 0 {
 		return nil
 	}

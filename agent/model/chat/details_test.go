@@ -148,7 +148,7 @@ func withoutCalls(parts []transcript.Part) (out []transcript.Part) {
 // sent is how an answer is sent, and then what of it is not.
 func sent(t *testing.T, a *transcript.Answer) string {
 	t.Helper()
-	d, err := chat.ByName("chat-reasoning/2")
+	d, err := chat.ByName("chat-reasoning/3")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,22 +22,24 @@ const (
 // dialect encodes for servers that carry reasoning in the field it names. It is the value that [ByName] finds again.
 //
 // Changing a byte of what Encode or Frame give for any input needs a new version in Dialect's names: logs hold the names
-// and are re-encoded by them (P3). Version 1 sent what another model had said like the model's own.
+// and are re-encoded by them (P3). Version 1 sent what another model had said like the model's own; version 2 sent answers of
+// which nothing could be sent, as empty messages, and signed reasoning alone.
 type dialect struct {
 	reasoning string
 	version   int
 }
 
 // newest is the version that requests are encoded with.
-const newest = 2
+const newest = 3
 
 var dialects = []dialect{
 	{ReasoningNone, 1}, {ReasoningContent, 1}, {ReasoningPlain, 1},
 	{ReasoningNone, 2}, {ReasoningContent, 2}, {ReasoningPlain, 2},
+	{ReasoningNone, 3}, {ReasoningContent, 3}, {ReasoningPlain, 3},
 }
 
-// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/2", "chat-reasoning_content/2"
-// or "chat-reasoning/2", or an earlier version of them. Any other name is an error.
+// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/3", "chat-reasoning_content/3"
+// or "chat-reasoning/3", or an earlier version of them. Any other name is an error.
 func ByName(name string) (model.Dialect, error) {
 	for _, d := range dialects {
 		if d.Dialect() == name {
@@ -102,13 +104,20 @@ func (d dialect) Frame(h model.Head) (head, tail []byte, err error) {
 // like a complete one, nothing added (S11). What another model said goes without its reasoning and signatures (T2).
 // Reasoning that came as items of reasoning_details goes back as those, and not as plain reasoning beside them: without
 // its signature a provider would refuse that. An item that was cut is left out.
+//
+// Of an answer that says nothing, calls nothing and has no reasoning that can be sent nothing is sent: Claude and others refuse
+// an empty message, and every later request with it.
 func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 	switch {
 	case m.Role == transcript.RoleUser && m.User != nil:
 		b := append([]byte(nil), `{"role":"user","content":`...)
 		return append(transcript.AppendString(b, m.User.UserText()), '}'), nil
 	case m.Role == transcript.RoleAssistant && m.Answer != nil:
-		return d.answer(m.Answer, m.Foreign && d.version > 1), nil
+		foreign := m.Foreign && d.version > 1
+		if d.nothing(m.Answer, foreign) {
+			return nil, nil
+		}
+		return d.answer(m.Answer, foreign), nil
 	case m.Role == transcript.RoleTool && m.Result != nil:
 		b := append([]byte(nil), `{"role":"tool","tool_call_id":`...)
 		b = transcript.AppendString(b, string(m.Result.Call))
@@ -116,6 +125,20 @@ func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 		return append(transcript.AppendString(b, m.Result.Output), '}'), nil
 	}
 	return nil, fmt.Errorf("chat: encode entry %d: a message of role %q has no body of that role", m.Source, m.Role)
+}
+
+// nothing says whether no part of an answer can be sent.
+func (d dialect) nothing(a *transcript.Answer, foreign bool) bool {
+	if d.version < 3 || a.Speaks() {
+		return false
+	}
+	switch {
+	case foreign || d.reasoning == ReasoningNone:
+		return true
+	case d.hasDetails():
+		return plainReasoning(a) == "" && len(d.appendDetails(nil, a)) == 0
+	}
+	return a.Reasoning() == ""
 }
 
 func (d dialect) answer(a *transcript.Answer, foreign bool) []byte {
@@ -127,7 +150,7 @@ func (d dialect) answer(a *transcript.Answer, foreign bool) []byte {
 		case foreign:
 			b = append(b, `""`...)
 		case d.hasDetails():
-			b = appendDetails(transcript.AppendString(b, plainReasoning(a)), a)
+			b = d.appendDetails(transcript.AppendString(b, plainReasoning(a)), a)
 		default:
 			b = transcript.AppendString(b, a.Reasoning())
 		}
@@ -198,7 +221,8 @@ func sendableName(name string) (sent string, verbatim bool) {
 }
 
 // Unsendable names the reasoning that the flavour has no field for, that was cut or that is another model's, another model's
-// signatures, the names of tools that are sent changed, and the arguments that are sent as a string.
+// signatures, an answer of which nothing is left, the names of tools that are sent changed, and the arguments that are sent as a
+// string.
 func (d dialect) Unsendable(m transcript.Message) []string {
 	a := m.Answer
 	if a == nil {
@@ -215,9 +239,12 @@ func (d dialect) Unsendable(m transcript.Message) []string {
 	case foreign && reasoned:
 		out = append(out, "reasoning: not sendable, because "+said)
 	case d.hasDetails():
-		out = append(out, unsendableDetails(a)...)
+		out = append(out, d.unsendableDetails(a)...)
 	case d.reasoning == ReasoningNone && a.Reasoning() != "":
 		out = append(out, "reasoning: not sendable, because OpenAI chat completions has no field for it")
+	}
+	if d.nothing(a, foreign) {
+		out = append(out, "answer: not sent, because it says nothing that can be sent")
 	}
 	for _, p := range a.Parts {
 		if foreign && p.Call != nil && len(p.Extra) > 0 {

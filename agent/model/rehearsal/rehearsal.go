@@ -34,7 +34,7 @@ type Options struct {
 // BaseURL is where [Provider] seems to be. The name is reserved (RFC 2606): nothing is ever sent there.
 const BaseURL = "http://rehearsal.invalid/v1"
 
-// Provider is the built-in model. It speaks the dialect "chat-reasoning_content/2".
+// Provider is the built-in model. It speaks the dialect "chat-reasoning_content/3".
 func Provider(o Options) (model.Provider, error) {
 	return chat.New(chat.Options{
 		Name:      "rehearsal",

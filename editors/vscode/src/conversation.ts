@@ -160,7 +160,7 @@ export class Conversation implements vscode.Disposable {
     const known: Shown["comments"] = new Map();
     const isLane = lane(this.newest(root));
     const s: Shown = {
-      thread: this.create(uri, range, this.content(root, known), isLane), lane: isLane, root, before: [], comments: known,
+      thread: this.create(uri, range, this.content(root, known).comments, isLane), lane: isLane, root, before: [], comments: known,
       pace: new Pace(() => this.show(s), () => this.taken(s)),
     };
     return s;
@@ -246,7 +246,9 @@ export class Conversation implements vscode.Disposable {
 
   private show(s: Shown): void {
     const newest = this.newest(s.root);
-    s.thread.comments = this.content(s.root, s.comments);
+    const content = this.content(s.root, s.comments);
+    // Only what has changed: with each change of comments VS Code makes a reply box that is just being made once more.
+    if (content.changed || content.comments.length !== s.thread.comments.length) s.thread.comments = content.comments;
     s.thread.contextValue = contextOf(newest);
     s.thread.label = title(newest);
     s.thread.canReply = !live(newest) && s.lane === lane(newest);
@@ -255,14 +257,20 @@ export class Conversation implements vscode.Disposable {
   }
 
   /** The comments of a chain: those that have not changed as they are in known. */
-  private content(root: Turn, known: Shown["comments"]): vscode.Comment[] {
-    const said = (t: Turn): Said[] => comments(t, (m, ...a) => l10n.t(m, ...a));
-    return this.turns.chain(root).flatMap((t) => said(t).map((c, i) => this.comment(known, `${t.turn} ${i}`, c)));
+  private content(root: Turn, all: Shown["comments"]): { comments: vscode.Comment[]; changed: boolean } {
+    let changed = false;
+    const list = this.turns.chain(root).flatMap((t) => comments(t, (m, ...a) => l10n.t(m, ...a)).map((said, i) => {
+      const key = `${t.turn} ${i}`;
+      const known = all.get(key);
+      if (known !== undefined && known.said.markdown === said.markdown && known.said.label === said.label) return known.comment;
+      changed = true;
+      return this.comment(all, key, said);
+    }));
+    return { comments: list, changed };
   }
 
   private comment(all: Shown["comments"], key: string, said: Said): vscode.Comment {
     const known = all.get(key);
-    if (known !== undefined && known.said.markdown === said.markdown && known.said.label === said.label) return known.comment;
     const comment: vscode.Comment = known?.comment ?? {
       body: "",
       mode: vscode.CommentMode.Preview,

@@ -104,11 +104,11 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
     const read = this.known.get(requestOf(uri));
     if (read === undefined || uri.path.endsWith("/Exact bytes.json")) return [];
     const above = uri.path.endsWith(".jsonc") ? 1 : 0;
-    return read.result.parts.map((part) => ({
-      part,
-      first: read.indented.lineOf(part.offset) + above,
-      last: read.indented.lineOf(part.offset + Math.max(0, part.length - 1)) + above,
-    }));
+    return read.result.parts.map((part) => {
+      const from = part.length > 0 ? part.offset : part.offset + 1; // a message of which nothing is sent stands at what comes next
+      const to = Math.max(from, part.offset + part.length - 1);
+      return { part, first: read.indented.lineOf(from) + above, last: read.indented.lineOf(to) + above };
+    });
   }
 
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {

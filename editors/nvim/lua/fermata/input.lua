@@ -121,12 +121,19 @@ local function page(result)
   end
   local breaks = {}
   for _, part in ipairs(result.parts) do
-    table.insert(breaks, part.offset)
+    if part.length > 0 then
+      table.insert(breaks, part.offset)
+    end
   end
   local lines, before = M.indent(body, breaks)
   local folds, done = {}, 0
   for i, part in ipairs(result.parts) do
-    local upto = before[part.offset] or #lines
+    -- A message of which nothing is sent stands before the next that is.
+    local sent = i
+    while result.parts[sent].length == 0 do
+      sent = sent + 1
+    end
+    local upto = before[result.parts[sent].offset] or #lines
     vim.list_extend(out, lines, done + 1, upto)
     done = upto
     if folds[i - 1] then

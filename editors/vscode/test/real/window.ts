@@ -161,7 +161,7 @@ export class Window {
   /** Writes into the reply box, which asks for something, and sends it. */
   async reply(words: string, asks: string): Promise<void> {
     const form = this.thread().locator(".comment-form-container").last();
-    const closed = form.locator(".review-thread-reply-button", { hasText: asks });
+    const closed = form.locator(".review-thread-reply-button", { hasText: asks }).first(); // VS Code can make it twice
     const open = form.locator(".monaco-editor.focused");
     await this.until("the reply box", async () => {
       if (await closed.isVisible()) await closed.click({ timeout: 1000 }).catch(() => undefined); // it may open by itself
