@@ -2,6 +2,7 @@ import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { CloseAction, ConnectionError, ErrorAction, ErrorCodes, LanguageClient, LSPErrorCodes, ResponseError, State, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
+import { isBrokenPipe } from "./pipe";
 import { protocol, eventMethod, type DaemonRequests, type ErrorData, type Event, type Requests } from "./protocol";
 
 // The connection to the daemon: started with the first thing that needs it, started again when it dies.
@@ -63,6 +64,13 @@ export class Daemon implements vscode.Disposable {
       documentSelector: [{ scheme: "file" }, { scheme: "untitled" }, { scheme: "vscode-remote" }],
       outputChannel: this.log,
       middleware: {
+        // Between the daemon's end and the word of it what is written comes to nothing, which is nobody's fault: no alarm.
+        sendRequest: (type, params, token, next) => next(type, params, token).catch((err: unknown) => {
+          throw isBrokenPipe(err) ? new ResponseError(ErrorCodes.ConnectionInactive, messageOf(err)) : err;
+        }),
+        sendNotification: (type, next, params) => next(type, params).catch((err: unknown) => {
+          if (!isBrokenPipe(err)) throw err;
+        }),
         provideCodeLenses: (document, token, next) =>
           vscode.workspace.getConfiguration("fermata").get("inline") === "codelens" ? next(document, token) : [],
       },
