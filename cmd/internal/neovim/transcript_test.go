@@ -188,3 +188,20 @@ func TestAModelInputIsShownAsItWasSent(t *testing.T) {
 		u.picture("11-input-diff")
 	})
 }
+
+// guards T2, M7
+func TestAMessageOfWhichNothingWasSentIsNamedInTheModelInput(t *testing.T) {
+	inBoth(t, "reply First\nreply Second\nsay Zwei.\n", func(t *testing.T, u *user) {
+		u.Lua(nil, "vim.api.nvim_create_autocmd('User', { pattern = 'FermataTurnEnded', callback = function() _G.ended = true end })")
+		u.Type(":Fermata ask First<CR>")
+		u.Until("the end of the turn", "return _G.ended")
+		u.Type(":Fermata ask Second<CR>")
+		u.See("Zwei.")
+		u.Ex("Fermata input")
+		u.See("answer: not sent, because") // not folded
+		want := "// user, entry …\"content\": \"First…// assistant, entry …, 0 bytes…//   answer: not sent, because it says nothing that can be sent…// user, entry …Second…// tail, "
+		if text := u.Buffer(""); !pattern(want).MatchString(text) {
+			t.Errorf("the input is\n%s", text)
+		}
+	})
+}

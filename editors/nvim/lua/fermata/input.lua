@@ -89,7 +89,7 @@ end
 
 ---@param result table of fermata/request/input
 ---@return string[] lines
----@return { first: integer, last: integer }[] folds
+---@return { first: integer, last: integer, open: boolean }[] folds
 local function page(result)
   local request = result.request
   local usage = request.usage
@@ -144,7 +144,7 @@ local function page(result)
       what = ('%s, entry %d'):format(part.role or 'message', part.source or 0)
     end
     table.insert(out, ('// %s, %d bytes'):format(what, part.length))
-    folds[i] = { first = #out, last = #out }
+    folds[i] = { first = #out, last = #out, open = part.length == 0 }
     for _, why in ipairs(part.unsendable or {}) do
       table.insert(out, '//   ' .. why)
     end
@@ -205,7 +205,7 @@ function M.foldtext()
 end
 
 ---@param win integer
----@param folds { first: integer, last: integer }[]
+---@param folds { first: integer, last: integer, open: boolean }[]
 ---@param closed boolean
 local function fold(win, folds, closed)
   local wo = vim.wo[win][0]
@@ -219,7 +219,7 @@ local function fold(win, folds, closed)
     for i, part in ipairs(folds) do
       if part.last > part.first then
         vim.cmd(('%d,%dfold'):format(part.first, part.last))
-        if not closed or i == #folds - 1 then -- the newest message is what one looks for
+        if not closed or part.open or i == #folds - 1 then -- the newest message is what one looks for
           vim.cmd(('%dfoldopen'):format(part.first))
         end
       end
