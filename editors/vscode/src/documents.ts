@@ -3,7 +3,7 @@ import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
 import { indent, type Indented } from "./indented";
 import type { InputPart, LineRef, RequestInputResult } from "./protocol";
-import type { Turn, Turns } from "./turns";
+import { saying, type Turn, type Turns } from "./turns";
 
 // The transcript and the model input as read-only documents.
 
@@ -23,7 +23,7 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
 
   constructor(
     private readonly daemon: Daemon,
-    turns: Turns,
+    private readonly turns: Turns,
   ) {
     this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.registerTextDocumentContentProvider(transcriptScheme, this)];
   }
@@ -44,7 +44,9 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
   async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
     const r = await this.daemon.request("fermata/transcript/render", { session: this.sessionOf(uri), format: "markdown" });
     this.lines.set(uri.toString(), r.lines);
-    return r.text;
+    // What is being said is in no entry yet. Where the text knows an entry that no event has told of, it may hold it.
+    const told = (r.lines.at(-1)?.seq ?? 0) <= this.turns.seq(r.session);
+    return told ? r.text + saying(this.turns.running(r.session)) : r.text;
   }
 
   /** Opens a transcript at its end, or at where a turn begins. */

@@ -384,6 +384,12 @@ export function spoke(t: Turn): boolean {
   return t.steps.some((s) => s.text.trim() !== "");
 }
 
+/** What the turn is saying now, which is in no answer of the log yet. */
+export function saying(t: Turn | undefined): string {
+  const step = t?.steps.at(-1);
+  return step === undefined || step.answer !== undefined ? "" : step.text;
+}
+
 /** What the user said, without the files that went with it. */
 export function promptText(prompt: TurnStarted["prompt"]): string {
   return prompt.filter((p) => p.type === "text").map((p) => p.text).join("\n\n");

@@ -61,6 +61,12 @@ if [ ! -f "$here/node_modules/.fermata" ] || ! cmp -s "$here/package-lock.json" 
   cp "$here/package-lock.json" "$here/node_modules/.fermata"
 fi
 
+# Only those of VS Code's own extensions stay that the scenes need: the others, Copilot among them, take longer to start than
+# all the rest. A cache that has others is filled anew.
+kept=' diff go json log markdown-basics markdown-language-features theme-defaults theme-modern-icons theme-seti node_modules '
+trimmed=$cache/code-server-$server/trimmed
+if [ -f "$trimmed" ] && [ "$(cat "$trimmed")" != "$kept" ]; then rm -rf "$cache/code-server-$server"; fi
+
 # code-server's packages are installed without their scripts, which would download more; the two native ones that
 # it cannot start without are built here.
 if [ ! -f "$cache/code-server-$server/ready" ]; then
@@ -80,16 +86,14 @@ if [ ! -f "$cache/code-server-$server/ready" ]; then
   mv "$home.new" "$home"
 fi
 
-# Only those of its own extensions stay that the scenes need: the others, Copilot among them, take longer to start than all
-# the rest.
-if [ ! -f "$cache/code-server-$server/trimmed" ]; then
+if [ ! -f "$trimmed" ]; then
   for extension in "$cache/code-server-$server/lib/vscode/extensions"/*/; do
-    case $(basename "$extension") in
-      diff | go | json | log | markdown-basics | theme-defaults | theme-modern-icons | theme-seti | node_modules) ;;
+    case $kept in
+      *" $(basename "$extension") "*) ;;
       *) rm -rf "$extension" ;;
     esac
   done
-  touch "$cache/code-server-$server/trimmed"
+  printf %s "$kept" >"$trimmed"
 fi
 
 # Chromium comes compressed, with the few libraries that a system without a desktop lacks.

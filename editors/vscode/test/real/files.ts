@@ -64,6 +64,17 @@ scene("a denied call is not run, and the model is told why", async (w, project) 
   assert.match(sent.findLast((m) => m.role === "tool")?.content ?? "", /not on this machine/);
 });
 
+scene("a question that is closed is denied, and the model is told that nobody answered", async (w, project) => {
+  await w.ask("Close the question.");
+  const question = w.permission(/echo closed/);
+  await question.waitFor();
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await w.answer("Nobody answered.");
+  assert.equal(fs.existsSync(project.file("closed.txt")), false);
+  const sent = messages(await place().fermata(project, "input", "--raw"));
+  assert.match(sent.findLast((m) => m.role === "tool")?.content ?? "", /the question was closed without an answer/);
+});
+
 // guards S7: a call that waits for permission has a receipt when the turn is stopped
 scene("a stop answers the question, and its notification goes", async (w, project) => {
   await w.ask("Wait for me.");

@@ -43,6 +43,27 @@ scene("the transcript and the model input are opened from the palette", async (w
   await w.shot("13-compare");
 });
 
+scene("a transcript that grows keeps its reader's place and is previewed, and a click in the status bar stops the turn", async (w, project) => {
+  await w.ask("Tell a story to be read.");
+  await w.command("Fermata: Open Transcript");
+  await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
+  const newest = async (): Promise<number> => Math.max(0, ...[...(await w.editorText()).matchAll(/\bw(\d+)\b/g)].map((m) => Number(m[1])));
+  await w.until("some of the answer", async () => (await w.editorText()).includes("Tell a story to be read.") && (await newest()) > 40);
+  for (let i = 0; i < 12; i++) await w.page.keyboard.press("Control+ArrowUp"); // so that there is room below for what comes
+  const top = async (): Promise<string | undefined> => (await w.editorText()).split("\n").find((l) => l.trim() !== "");
+  const before = { top: await top(), newest: await newest() };
+  await w.until("more of the answer", async () => (await newest()) > before.newest + 20);
+  assert.equal(await top(), before.top);
+
+  await w.command("Markdown: Open Preview");
+  const preview = w.page.frameLocator("iframe.webview").frameLocator("iframe");
+  await preview.getByText("Tell a story to be read.").first().waitFor();
+  await w.shot("16-transcript-preview", "both");
+  await w.status().filter({ hasText: "Stop" }).click();
+  await preview.getByText("Stopped here").last().waitFor();
+  assert.equal((await place().log(project)).at(-1)?.entry["outcome"], "stopped");
+});
+
 scene("sessions are listed, found, renamed, forked and deleted", async (w, project, file) => {
   await w.command("Fermata: New Session");
   await w.command("Fermata: Show Sessions");

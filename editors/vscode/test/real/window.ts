@@ -62,15 +62,15 @@ export class Window {
   }
 
   /** Presses a key that opens the input, again when the window has not heard it: one that has just come may not. */
-  private async opened(key: string, expected: (value: string) => boolean): Promise<void> {
+  private async opened(key: string, expected: (value: string) => boolean, patience = 3000): Promise<void> {
     await this.until(`the input that ${key} opens`, async () => {
       await this.page.keyboard.press(key);
-      const end = Date.now() + 3000;
+      const end = Date.now() + patience;
       while (Date.now() < end) {
         const value = await this.quick().inputValue({ timeout: 500 }).catch(() => undefined);
         if (value !== undefined && expected(value)) return true;
       }
-      console.log(`   ${key} was not heard within 3 s`);
+      console.log(`   ${key} was not heard within ${patience} ms`);
       return false;
     });
   }
@@ -113,7 +113,8 @@ export class Window {
 
   /** Asks at the cursor. */
   async ask(words: string): Promise<void> {
-    await this.opened("Control+Alt+f", (v) => v === "");
+    // An extension's command waits for the window's hosts: one that is given again then takes the place of the first.
+    await this.opened("Control+Alt+f", (v) => v === "", 30_000);
     await this.quickInput(words);
   }
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import type { Entry, Event } from "../../src/protocol";
-import { Turns, type Turn } from "../../src/turns";
+import { saying, Turns, type Turn } from "../../src/turns";
 import { comments, control, label, lane } from "../../src/words";
 
 const session = "s_1";
@@ -184,4 +184,15 @@ test("entries that come twice count once", () => {
   turns.event(started("t1"));
   assert.equal(get(turns, "t1").phase, "completed");
   assert.equal(turns.all().length, 1);
+});
+
+test("what is being said is that until the log has it as an answer, and no longer", () => {
+  const turns = folded(started("t1"), delta("t1", 0, "One "), delta("t1", 4, "two"));
+  assert.equal(saying(turns.running(session)), "One two");
+  turns.event(entry("answer", { turn: "t1", step: 1, request: "r1", state: "complete", parts: [{ type: "text", text: "One two" }] }));
+  assert.equal(saying(turns.running(session)), "");
+  turns.event({ ...delta("t1", 0, "Three"), step: 2 } as Event);
+  assert.equal(saying(turns.running(session)), "Three");
+  turns.event(entry("turn.ended", { turn: "t1", outcome: "completed" }));
+  assert.equal(saying(turns.running(session)), "");
 });
