@@ -97,7 +97,8 @@ test-nvim: ## Test the Neovim plugin in two real Neovims, which are fetched into
 	  $(GO) test -tags nvim $(ARGS) ./cmd/internal/neovim)
 
 # What it needs is put below .cache/vscode by editors/vscode/test/setup.sh. Pictures of all that was seen are left in
-# .cache/vscode/shots. WHAT=unit leaves out real VS Code; WHAT='real -- --test-name-pattern=stop' narrows.
+# .cache/vscode/shots, in a light theme too with FERMATA_THEMES=both. WHAT=unit leaves out real VS Code;
+# WHAT='real -- --test-name-pattern=stop' narrows.
 .PHONY: test-vscode
 test-vscode: ## Test the VS Code extension: types, eslint, unit tests, package, and in real VS Code with a browser
 	$(call step,test-vscode, \

@@ -210,11 +210,11 @@ export class Window {
     }
   }
 
-  /** Keeps how the window looks; in a light theme too where its colours tell something. */
+  /** Keeps how the window looks; in a light theme too where its colours tell something, or with FERMATA_THEMES=both. */
   async shot(name: string, themes: "dark" | "both" = "dark"): Promise<void> {
     fs.mkdirSync(this.place.shots, { recursive: true });
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-dark.png`) });
-    if (themes === "dark") return;
+    if (themes === "dark" && process.env["FERMATA_THEMES"] !== "both") return;
     await this.page.emulateMedia({ colorScheme: "light" });
     await this.page.locator(".monaco-workbench.vs").waitFor();
     await this.page.screenshot({ path: path.join(this.place.shots, `${name}-light.png`) });
