@@ -100,7 +100,7 @@ func TestADatabaseThatLostAPartIsNamedAndBroughtBack(t *testing.T) {
 					t.Errorf("doctor says %s", out)
 				}
 				out, code := b.command("repair")
-				if code != 0 || !strings.Contains(out, "1 sessions with ") {
+				if code != 0 || !strings.Contains(out, "back: 1 session with ") {
 					t.Fatalf("repair ended with %d: %s", code, out)
 				}
 				copies, err := filepath.Glob(b.database() + ".damaged-*")

@@ -133,14 +133,7 @@ func (a *app) changeStat(r wire.TurnChangesResult) {
 		fmt.Fprintln(a.out, line)
 		added, removed = added+f.Added, removed+f.Removed
 	}
-	fmt.Fprintln(a.out, st.dim(fmt.Sprintf("turn %s: %s, +%d -%d lines", r.Turn, countOf(len(r.Files), "file"), added, removed)))
-}
-
-func countOf(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	fmt.Fprintln(a.out, st.dim(fmt.Sprintf("turn %s: %s, +%d -%d lines", r.Turn, plural(len(r.Files), "file"), added, removed)))
 }
 
 // changeDiff prints a diff, coloured on a terminal and without what would act on it.

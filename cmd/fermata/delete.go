@@ -64,7 +64,7 @@ func (a *app) confirmDelete(info transcript.SessionInfo) (bool, error) {
 	if !term.IsTerminal(int(a.in.Fd())) || !term.IsTerminal(int(a.err.Fd())) {
 		return false, usage("nobody is there to confirm it: add --yes to delete %s", info.ID)
 	}
-	fmt.Fprintf(a.err, "Delete %q, %d turns, for good? [y/N] ", oneLine(info.Title, 72), info.Turns)
+	fmt.Fprintf(a.err, "Delete %q, %s, for good? [y/N] ", oneLine(info.Title, 72), plural(info.Turns, "turn"))
 	answer, err := bufio.NewReader(a.in).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":

@@ -12,7 +12,7 @@ func TestOnATerminalADeletionAsksAndOnlyYesDeletes(t *testing.T) {
 	id := strings.Fields(output(t, child(t, dir, nil, "sessions")))[0]
 	for _, no := range []string{"\n", "n\n", "yess\n", ctrlD} {
 		x := openTerminal(t, child(t, dir, nil, "delete", id))
-		x.expect(`Delete "hello there", 1 turns, for good? [y/N] `)
+		x.expect(`Delete "hello there", 1 turn, for good? [y/N] `)
 		x.typed(no)
 		x.expect("nothing was deleted")
 		x.end(map[bool]int{true: exitOther}[no == ctrlD])

@@ -197,7 +197,7 @@ func (d *doctor) database(ctx context.Context) {
 	case len(report.Problems) > 0:
 		d.bad("database", "%d problems; run fermata verify to see them, fermata repair to bring back what can be read. The first: %s", len(report.Problems), problemText(report.Problems[0]))
 	default:
-		d.ok("database", "%d sessions, %d turns, %d entries, all as they were written", report.Sessions, report.Turns, report.Entries)
+		d.ok("database", "%s, %s, %s, all as they were written", plural(report.Sessions, "session"), plural(report.Turns, "turn"), plural(report.Entries, "entry"))
 	}
 	if info, err := os.Stat(path); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		d.note("database", "others can read it; run: chmod 600 %s", path)

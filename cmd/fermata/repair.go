@@ -178,7 +178,7 @@ func (r *repair) tell(saved transcript.Salvaged, after []transcript.Problem) {
 		}
 		r.say("session %s %q: %s", s.Session, s.Title, strings.Join(what, ", "))
 	}
-	r.say("%d sessions with %d entries are back, %d of them whole", len(saved.Sessions), entries, whole)
+	r.say("back: %s with %s; whole: %d", plural(len(saved.Sessions), "session"), plural(entries, "entry"), whole)
 	if len(after) > 0 {
 		r.say("fermata verify goes on to tell of what is lost: %d problems. These sessions open all the same", len(after))
 	}

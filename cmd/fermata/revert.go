@@ -138,7 +138,7 @@ func (a *app) revert(ctx context.Context, ag *agent.Agent, r agent.Revert, yes b
 // confirmRevert lists on a terminal what a revert would do, and asks.
 func (a *app) confirmRevert(r agent.Reverted, undo bool, n int) (bool, error) {
 	if !term.IsTerminal(int(a.in.Fd())) || !term.IsTerminal(int(a.err.Fd())) {
-		return false, usage("nobody is there to confirm it: add --yes to change %s", countOf(n, "file"))
+		return false, usage("nobody is there to confirm it: add --yes to change %s", plural(n, "file"))
 	}
 	st := styleOf(a.err, environment)
 	verb := "Revert"
@@ -152,7 +152,7 @@ func (a *app) confirmRevert(r agent.Reverted, undo bool, n int) (bool, error) {
 			fmt.Fprintln(a.err, st.dim("  "+workspace.Show(f.Path)+" stays: "+printable(f.Why)))
 		}
 	}
-	fmt.Fprintf(a.err, "%s %s? [y/N] ", verb, countOf(n, "file"))
+	fmt.Fprintf(a.err, "%s %s? [y/N] ", verb, plural(n, "file"))
 	answer, err := bufio.NewReader(a.in).ReadString('\n')
 	switch strings.ToLower(strings.TrimSpace(answer)) {
 	case "y", "yes":
@@ -187,7 +187,7 @@ func (a *app) tellReverted(r agent.Reverted, undo bool) error {
 		fmt.Fprintln(a.err, st.dim("undo it with: fermata revert --undo "+string(r.Revert)))
 	}
 	if kept > 0 {
-		return fmt.Errorf("%s kept as it is", countOf(kept, "file"))
+		return fmt.Errorf("%s kept as it is", plural(kept, "file"))
 	}
 	return nil
 }

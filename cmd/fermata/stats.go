@@ -264,17 +264,6 @@ func percent(part, of int64) string {
 	return fmt.Sprintf("%d %% of in", (200*part+of)/(2*of))
 }
 
-// plural is a number with its noun; one entry, two entries.
-func plural(n int, noun string) string {
-	switch {
-	case n == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "y"):
-		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(noun, "y"))
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 // pad fills a text with spaces up to n characters.
 func pad(text string, n int) string {
 	return text + strings.Repeat(" ", max(0, n-utf8.RuneCountInString(text)))

@@ -59,10 +59,10 @@ func writeVerify(a *app, r transcript.VerifyReport) {
 	}
 	verdict := "all is as it was written"
 	if len(r.Problems) > 0 {
-		verdict = fmt.Sprintf("%d problems", len(r.Problems))
+		verdict = plural(len(r.Problems), "problem")
 	}
-	fmt.Fprintf(a.out, "%d sessions, %d turns, %d entries, %d requests, %d fragments, %d blobs, %d bytes: %s\n",
-		r.Sessions, r.Turns, r.Entries, r.Requests, r.Fragments, r.Blobs, r.Bytes, verdict)
+	fmt.Fprintf(a.out, "%s, %s, %s, %s, %s, %s, %d bytes: %s\n", plural(r.Sessions, "session"), plural(r.Turns, "turn"),
+		plural(r.Entries, "entry"), plural(r.Requests, "request"), plural(r.Fragments, "fragment"), plural(r.Blobs, "blob"), r.Bytes, verdict)
 	if r.Unencoded > 0 {
 		fmt.Fprintf(a.out, "%d requests are of a dialect that this version does not know; their bytes were checked, their encoding was not\n", r.Unencoded)
 	}
