@@ -20,6 +20,7 @@ type About = vscode.CommentThread | CommandArgs | vscode.Uri | undefined;
 
 export function activate(context: vscode.ExtensionContext): void {
   const begun = performance.now();
+  const cpu = process.cpuUsage();
   const log = vscode.window.createOutputChannel("Fermata", { log: true });
   const report = (err: unknown): void => void told(err, log);
   const permissions = new Permissions();
@@ -125,7 +126,8 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   // Code actions, and the threads that were open before a reload, need it; that it is missing is said when something is asked.
   daemon.start().catch((err: unknown) => log.warn(messageOf(err)));
-  log.info(`activated in ${(performance.now() - begun).toFixed(1)} ms`);
+  const { user, system } = process.cpuUsage(cpu); // other windows and extensions start at the same time
+  log.info(`activated in ${(performance.now() - begun).toFixed(1)} ms, ${((user + system) / 1000).toFixed(1)} ms of CPU`);
 }
 
 function argsOf(about: About): CommandArgs | undefined {

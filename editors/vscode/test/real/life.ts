@@ -246,7 +246,7 @@ sceneApart("in Chinese all that the extension says is Chinese", async (project) 
 
 test("the log says how long the extension's own code took to be activated", async () => {
   await place().closeWindow();
-  const millis = place().logged(/(?<=activated in )[\d.]+(?= ms)/).map(Number).sort((a, b) => a - b);
-  assert.ok(millis.length > 0, "it logs how long it took");
-  console.log(`   activation of the extension's own code, ms: ${millis.join(", ")}`);
+  const times = place().logged(/(?<=activated in ).*(?= of CPU)/);
+  assert.ok(times.length > 0, "it logs how long it took");
+  console.log(`   activation of the extension's own code, and of it CPU: ${times.join("; ")}`);
 });
