@@ -35,10 +35,11 @@ type known struct {
 
 // knownFile is one file.
 type knownFile struct {
-	path string
-	read string               // sha256 of what the model has read, or what its own tools made of that
-	told transcript.FileState // what it needs no notice of: what it read, was told of, or what its own commands left
-	last look                 // at the disk; known.looking guards it
+	path  string
+	read  string               // sha256 of what the model has read, or what its own tools made of that
+	told  transcript.FileState // what it needs no notice of: what it read, was told of, or what its own commands left
+	alike string               // sha256 of what was found to read the same as told
+	last  look                 // at the disk; known.looking guards it
 }
 
 func newKnown(store *transcript.Store, session transcript.SessionID, watcher *watch.Watcher) *known {
@@ -183,7 +184,7 @@ func (k *known) know(f transcript.FileState) {
 	}
 	k.order.MoveToBack(at)
 	file := at.Value.(*knownFile)
-	file.read, file.told = f.SHA256, f
+	file.read, file.told, file.alike = f.SHA256, f, ""
 	for len(k.files) > maxKnown {
 		k.forget(k.order.Front())
 	}
@@ -192,7 +193,8 @@ func (k *known) know(f transcript.FileState) {
 // settle notes a state of a known file that the next notice need not tell.
 func (k *known) settle(f transcript.FileState) {
 	if at := k.files[f.Path]; at != nil {
-		at.Value.(*knownFile).told = f
+		file := at.Value.(*knownFile)
+		file.told, file.alike = f, ""
 	}
 }
 

@@ -89,7 +89,15 @@ func TestWhatOthersDidToFilesTheModelKnowsIsToldOnce(t *testing.T) {
 		"edited and saved":          {before: func(w *world) { w.put("a.go", "new\n"); w.editor.(documents)["a.go"] = "new\n" }, open: documents{"a.go": "old\n"}, said: "a.go"},
 		"opened":                    {before: func(w *world) { w.editor.(documents)["a.go"] = "old\n" }, open: documents{}},
 		"opened by an editor with its own line endings": {before: func(w *world) { w.editor.(documents)["a.go"] = "old\r\n" }, open: documents{}},
-		"a folder took its place":                       {before: func(w *world) { w.remove("a.go"); w.put("a.go/x", "") }, said: "a.go (can no longer be read)"},
+		"opened so, and closed": {
+			before: func(w *world) { w.editor.(documents)["a.go"] = "old\r\n" }, open: documents{},
+			then: func(w *world) { delete(w.editor.(documents), "a.go") },
+		},
+		"opened so, and edited": {
+			before: func(w *world) { w.editor.(documents)["a.go"] = "old\r\n" }, open: documents{},
+			then: func(w *world) { w.editor.(documents)["a.go"] = "new\r\n" }, last: "a.go (edited in the editor)",
+		},
+		"a folder took its place": {before: func(w *world) { w.remove("a.go"); w.put("a.go/x", "") }, said: "a.go (can no longer be read)"},
 		"taken back afterwards": {
 			before: func(w *world) { w.put("a.go", "new\n") }, said: "a.go",
 			then: func(w *world) { w.put("a.go", "old\n") }, last: "a.go (back to what you know)",
@@ -159,6 +167,29 @@ func TestWhatOthersDidToFilesTheModelKnowsIsToldOnce(t *testing.T) {
 	}
 }
 
+// guards S11: of a long file only the hash is kept.
+func TestALongFileThatIsOnlyOpenedHasNotChanged(t *testing.T) {
+	long := strings.Repeat("A line of a long file.\r\n", tools.MaxKept/20)
+	w := newWorld(t, tools.All(), makes("read_file", `{"path":"a.go"}`), fine)
+	open := documents{}
+	w.editor = open
+	w.put("a.go", long)
+	w.run(say("Read."))
+	for _, text := range []string{strings.ReplaceAll(long, "\r", ""), "", strings.ReplaceAll(long, "\r", "") + "more"} {
+		if open["a.go"] = text; text == "" {
+			delete(open, "a.go")
+		}
+		want := "And?"
+		if strings.HasSuffix(text, "more") {
+			want = "[Since your last turn these files changed: a.go (edited in the editor).]\n\nAnd?"
+		}
+		w.run(say("And?"))
+		if got := w.said(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // A file is known by what it holds: neither its size nor its time tells, and no watcher is needed.
 func TestAChangeIsToldWithoutAWatcherToo(t *testing.T) {
 	w := newWorld(t, tools.All(), makes("read_file", `{"path":"a.go"}`), fine)
@@ -184,6 +215,73 @@ func TestAChangeIsToldWithoutAWatcherToo(t *testing.T) {
 	w.run(say("And?"))
 	if got := w.said(); got != "[Since your last turn these files changed: a.go.]\n\nAnd?" {
 		t.Errorf("all but its content is the same: %q", got)
+	}
+}
+
+// A file that was just changed when it was looked at can be changed again at what its file system takes for the same time; and what
+// is written by another of its names is not reported.
+func TestAChangeAtTheTimeOfTheLastLookIsSeen(t *testing.T) {
+	w := newWorld(t, tools.All(), makes("read_file", `{"path":"a.go"}`), fine)
+	w.put("a.go", "old\n")
+	w.put("b/other", "")
+	w.run(say("Read."))
+	file, twin := filepath.Join(w.root, "a.go"), filepath.Join(w.root, "b", "twin")
+	if os.Link(file, twin) != nil {
+		return // not on this file system
+	}
+	soon := time.Now().Add(time.Minute)
+	write := func(content string) {
+		w.put("b/twin", content)
+		if err := os.Chtimes(twin, time.Time{}, soon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("new\n")
+	for range 3 {
+		w.run(say("And?"))
+	}
+	write("own\n")
+	w.run(say("And?"))
+	if got := w.said(); got != "[Since your last turn these files changed: a.go.]\n\nAnd?" {
+		t.Errorf("%q", got)
+	}
+}
+
+// The folder above a known file is moved away and another takes its place: of what happens there the old watch hears nothing.
+func TestAChangeUnderAFolderThatAnotherReplacedIsSeen(t *testing.T) {
+	w := newWorld(t, tools.All(), makes("read_file", `{"path":"a/b/c.go"}`), fine)
+	w.put("a/b/c.go", "old\n")
+	w.run(say("Read."))
+	space, err := w.s.workspace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := func(content string) bool {
+		return w.s.known.look(space, func() bool { return false })[0].now.state.SHA256 == tools.Digest([]byte(content))
+	}
+	is("old\n") // from now on it is watched
+	if os.Rename(filepath.Join(w.root, "a"), filepath.Join(w.root, "z")) != nil {
+		return // Windows moves no folder in which something is watched
+	}
+	is("") // none is there
+	long := time.Now().Add(-time.Hour)
+	write := func(content string) {
+		w.put("a/b/c.go", content)
+		if err := os.Chtimes(filepath.Join(w.root, "a", "b", "c.go"), time.Time{}, long); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("new\n")
+	for range 3 {
+		if !is("new\n") {
+			t.Fatal("the other file is not seen")
+		}
+	}
+	write("own\n")
+	for late := time.Now().Add(20 * time.Second); !is("own\n"); {
+		if time.Now().After(late) {
+			t.Fatal("a change that leaves size and time as they were is not seen")
+		}
 	}
 }
 
@@ -406,6 +504,9 @@ func BenchmarkNews5000(b *testing.B) {
 			b.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(root, name), content, 0o666); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.Chtimes(filepath.Join(root, name), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
 			b.Fatal(err)
 		}
 		log = append(log, transcript.Entry{Seq: int64(i + 1), Body: &transcript.ToolSettled{Seen: []transcript.FileState{{Path: name, SHA256: tools.Digest(content)}}}})

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"fermata/tools"
 	"fermata/tools/workspace"
@@ -21,20 +22,25 @@ const (
 	newsBytes = 2000
 )
 
+// settled is the age from which a file's time tells that it was changed again: file systems count by up to two seconds.
+const settled = 2 * time.Second
+
 // look is a known file at one moment.
 type look struct {
 	state   transcript.FileState
 	content []byte      // nil when it was not read now
 	buffer  bool        // it is the editor's text
 	info    fs.FileInfo // of the disk, when the state is surely of the file that it describes; else nil
+	sure    bool        // another content would have another info
 }
 
 // glance is a known file, and how it is now.
 type glance struct {
 	*knownFile
-	read string               // knownFile's at the time
-	told transcript.FileState // likewise
-	now  look
+	read  string               // knownFile's at the time
+	told  transcript.FileState // likewise
+	alike string               // likewise
+	now   look
 }
 
 // look looks at all known files, until stopping says that it is no longer wanted: then it returns nil. The truth about a file
@@ -56,7 +62,7 @@ func (k *known) look(w *workspace.Workspace, stopping func() bool) []glance {
 	out := make([]glance, 0, len(k.files))
 	for at := k.order.Front(); at != nil; at = at.Next() {
 		f := at.Value.(*knownFile)
-		out = append(out, glance{knownFile: f, read: f.read, told: f.told})
+		out = append(out, glance{knownFile: f, read: f.read, told: f.told, alike: f.alike})
 	}
 	k.mu.Unlock()
 	for i := range out {
@@ -76,19 +82,25 @@ func (k *known) now(w *workspace.Workspace, f *knownFile) look {
 	}
 	quiet := k.watched != nil && k.watched.Quiet(f.path)
 	info, err := w.Info(f.path)
-	if err != nil {
-		return look{state: stateNow(f.path, nil, err)}
+	went := f.last.info != nil && (err != nil || !same(f.last.info, info))
+	came := f.last.state.Gone == transcript.GoneDeleted && err == nil && info.Mode().IsRegular()
+	if quiet && (went || came) {
+		k.watched.Missed(f.path)
 	}
-	if last := f.last; quiet && last.info != nil && same(last.info, info) {
+	if err != nil {
+		f.last = look{state: stateNow(f.path, nil, err)}
+		return f.last
+	}
+	if last := f.last; quiet && last.sure && same(last.info, info) {
 		last.content = nil
 		return last
 	}
 	file, err := w.ReadDisk(f.path, tools.MaxSeen)
 	l := look{state: stateNow(f.path, file.Content, err), content: file.Content}
 	if again, err := w.Info(f.path); err == nil && info.Mode().IsRegular() && same(info, again) {
-		l.info = info
+		l.info, l.sure = info, time.Since(info.ModTime()) > settled
 	}
-	f.last = look{state: l.state, info: l.info}
+	f.last = look{state: l.state, info: l.info, sure: l.sure}
 	return l
 }
 
@@ -154,7 +166,10 @@ func (k *known) reads(ctx context.Context, w *workspace.Workspace, g glance) boo
 	if g.now.state.SHA256 == "" || g.told.SHA256 == "" {
 		return false
 	}
-	before, now := k.Content(ctx, g.told.SHA256), g.now.content
+	if g.now.state.SHA256 == g.alike {
+		return true
+	}
+	before, now := tools.Before(ctx, k, w, g.path, g.told.SHA256), g.now.content
 	if now == nil {
 		if f, err := w.Read(g.path); err == nil {
 			now = f.Content
@@ -165,7 +180,9 @@ func (k *known) reads(ctx context.Context, w *workspace.Workspace, g glance) boo
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.settle(g.now.state)
+	if g.knownFile.told == g.told { // else it was read meanwhile
+		g.knownFile.alike = g.now.state.SHA256
+	}
 	return true
 }
 

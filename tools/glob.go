@@ -99,6 +99,12 @@ func choices(p string) int {
 		switch p[i] {
 		case '\\':
 			i++
+		case '[': // braces in a class are characters
+			for i++; i < len(p) && p[i] != ']'; i++ {
+				if p[i] == '\\' {
+					i++
+				}
+			}
 		case '{':
 			n, sum = append(n, 1), append(sum, 0)
 		case ',':

@@ -64,6 +64,7 @@ func TestGrepFindsTheSameWithAndWithoutRipgrep(t *testing.T) {
 	b.put(t, "cp1252", "20 \x80\n")
 	b.put(t, "-dash", "dashed\n")
 	b.put(t, "k", "\u212Aelvin\n")
+	b.put(t, "dotted", "d\u0130yarb\n")
 	for name, tt := range map[string]struct {
 		args grepArgs
 		want string
@@ -75,6 +76,7 @@ func TestGrepFindsTheSameWithAndWithoutRipgrep(t *testing.T) {
 		"ignored by name":       {grepArgs{Pattern: "needle", Path: "ignored"}, "ignored:1:needle"},
 		"glob":                  {grepArgs{Pattern: "needle", Glob: "*.go"}, "b/two.go:1:needle first\nb/two.go:5:needle 5\nb/two.go:6:needle 6"},
 		"any case":              {grepArgs{Pattern: "NEEDLE F", CaseInsensitive: true}, "b/two.go:1:needle first"},
+		"dotted I":              {grepArgs{Pattern: "D\u0130YARB", CaseInsensitive: true}, "dotted:1:d\u0130yarb"},
 		"Kelvin":                {grepArgs{Pattern: "kelvin", CaseInsensitive: true}, "k:1:\u212Aelvin"},
 		"line starts":           {grepArgs{Pattern: "^needle \\d$"}, "b/two.go:5:needle 5\nb/two.go:6:needle 6"},
 		"after a BOM":           {grepArgs{Pattern: "^start"}, "bom:1:start here"},
@@ -131,6 +133,38 @@ func TestGrepIsBounded(t *testing.T) {
 	}
 }
 
+// What is found ahead of what is shown is held in memory: no more of it than could be shown.
+func TestASearchHoldsNoMoreThanItShows(t *testing.T) {
+	b := newBench(t, "", nil)
+	var names []string
+	for i := range 30 {
+		names = append(names, fmt.Sprintf("f%02d", i))
+		b.put(t, names[i], strings.Repeat(strings.Repeat(strings.Repeat("x", 300)+"\n", 40)+"needle\n", 50))
+	}
+	for pattern, s := range map[string]search{"x": {limit: 1000}, "needle": {limit: 1000, context: grepContext}, "e+": {limit: 1}} {
+		p, err := readPattern(pattern, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.pattern, s.w = p, b.w
+		j := &searchJob{names: names}
+		s.do(t.Context(), j, nil)
+		size := 0
+		for _, f := range j.found {
+			for _, g := range f {
+				size += len(g.text)
+			}
+		}
+		if size > 2*grepBytes || len(j.found) != 1 {
+			t.Errorf("%s: %d bytes of %d files are held", pattern, size, len(j.found))
+		}
+		o := output{search: &s}
+		if o.add(j); !o.full && o.matches < s.limit {
+			t.Errorf("%s: it does not show that there is more", pattern)
+		}
+	}
+}
+
 func TestARipgrepInTheWorkspaceIsNotRun(t *testing.T) {
 	b := newBench(t, "-- bin/rg --\n#!/bin/sh\ntouch ran\n-- bin/rg.bat --\necho >ran\n", nil)
 	b.chmod(t, "bin/rg")
@@ -169,6 +203,7 @@ func TestOneOfTheNeedlesIsInWhateverMatches(t *testing.T) {
 		"(?i)Kelvins":       "elvin",
 		"(?i)k":             "",
 		"(?i)straße":        "tra",
+		"(?i)xx\u0130yyy":   "yyy",
 		"foo(bar|baz)?":     "foo",
 		"x*needle?":         "needl",
 		"(needle){2,3}":     "needle",

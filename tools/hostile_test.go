@@ -70,6 +70,7 @@ func TestAPatternCannotKeepTheDaemonBusy(t *testing.T) {
 	b := newBench(t, "-- a/b/c --\n", nil)
 	deep := strings.Repeat("a/", 100)
 	b.put(t, deep+strings.Repeat("a", 200), strings.Repeat("a", 200_000)+"\n")
+	b.put(t, strings.Repeat("z", 60), "")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for name, tt := range map[string]struct {
@@ -81,6 +82,8 @@ func TestAPatternCannotKeepTheDaemonBusy(t *testing.T) {
 		"braces upon braces":       {"glob", args{"pattern": strings.Repeat("{a,b}", 40)}, Failed, "stand for more than 256 patterns"},
 		"braces that are the same": {"glob", args{"pattern": strings.Repeat("{a,a}", 9) + "b"}, Failed, "stand for more than"},
 		"braces within braces":     {"glob", args{"pattern": "{" + strings.Repeat("{a,{b,c}},", 90) + "d}{e,f}"}, Failed, "stand for more than"},
+		"braces behind a class":    {"glob", args{"pattern": "[!{\\]]" + strings.Repeat("{z,z}", 40)}, Failed, "stand for more than"},
+		"braces in a class":        {"glob", args{"pattern": strings.Repeat("[{,}]", 40)}, Done, "no file"},
 		"braces that are few":      {"glob", args{"pattern": "{a,b}/{b,{c,d}}/*"}, Done, "a/b/c"},
 		"braces that are none":     {"glob", args{"pattern": `\{a,b\}` + strings.Repeat(",", 400)}, Done, "no file"},
 		"folders upon folders":     {"glob", args{"pattern": strings.Repeat("**/", 300) + "b"}, Done, "no file"},

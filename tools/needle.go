@@ -76,9 +76,9 @@ func literalNeedle(e *syntax.Regexp) []needle {
 	}
 	// The Kelvin sign is a k too, and the long s is an s.
 	best := ""
-	for part := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r == 'k' || r == 's' || r >= utf8.RuneSelf }) {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("KkSs", r) || r >= utf8.RuneSelf }) {
 		if len(part) > len(best) {
-			best = part
+			best = strings.ToLower(part)
 		}
 	}
 	if len(best) < needleFolded {

@@ -198,22 +198,34 @@ func (o *output) result(ctx context.Context, failed error) Result {
 	return leftOfTree(leftOut(done(strings.TrimSuffix(o.out.String(), "\n")), o.left), cut)
 }
 
-// do searches a job's files. buf is the worker's own.
+// do searches a job's files, as long as more of them could be shown. buf is the worker's own.
 func (s *search) do(ctx context.Context, j *searchJob, buf []byte) {
 	defer j.close()
+	matches, size := 0, 0
+	more := func() bool { return ctx.Err() == nil && matches < s.limit && size <= grepBytes }
+	search := func(name string) {
+		f := s.file(ctx, s.w, name, s.limit)
+		for _, g := range f {
+			size += len(g.text)
+			if g.match {
+				matches++
+			}
+		}
+		j.found = append(j.found, f)
+	}
 	for _, i := range j.pick {
-		if ctx.Err() != nil {
+		if !more() {
 			return
 		}
 		if s.worth(ctx, j.run, i, buf) {
-			j.found = append(j.found, s.file(ctx, s.w, j.run.Path(i), s.limit))
+			search(j.run.Path(i))
 		}
 	}
 	for _, name := range j.names {
-		if ctx.Err() != nil {
+		if !more() {
 			return
 		}
-		j.found = append(j.found, s.file(ctx, s.w, name, s.limit))
+		search(name)
 	}
 }
 
@@ -262,8 +274,8 @@ type found struct {
 	apart bool   // does not follow the line before it in the file
 }
 
-// file finds at most limit matching lines in one file. A file that is gone, cannot be read or is binary has none; a NUL
-// byte further down ends the search there.
+// file finds at most limit matching lines in one file, and ends when it has more text than is shown of all. A file that is gone,
+// cannot be read or is binary has none; a NUL byte further down ends the search there.
 func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, limit int) (out []found) {
 	st, err := w.Stream(name)
 	if err != nil {
@@ -283,7 +295,8 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 	show := workspace.Show(name)
 	var before []found               // lines that are context if a match follows
 	matches, after, last := 0, 0, -1 // last is the number of the last line in out
-	for n := 1; matches < limit || after > 0; n++ {
+	size, counted := 0, 0            // of the text of so many lines in out
+	for n := 1; (matches < limit || after > 0) && size <= grepBytes; n++ {
 		ln, err := lines.next(ctx)
 		if err != nil || bytes.IndexByte(ln.text, 0) >= 0 {
 			return out
@@ -306,6 +319,9 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 				before = append(before[:0], before[1:]...)
 			}
 			before = append(before, found{text: grepLine(show, '-', n, ln, 0)})
+		}
+		for ; counted < len(out); counted++ {
+			size += len(out[counted].text)
 		}
 	}
 	return out

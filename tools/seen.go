@@ -57,6 +57,20 @@ func Digest(content []byte) string {
 // and in line endings, of which editors have a view of their own.
 func SameText(a, b []byte) bool { return bytes.Equal(plainText(a), plainText(b)) }
 
+// Before is the content of a known file that has another hash now, nil when it is not to be had. One that was too long to be kept is
+// still on the disk when the file is only open in the editor.
+func Before(ctx context.Context, m Memory, w *workspace.Workspace, path, sha256 string) []byte {
+	if content := m.Content(ctx, sha256); content != nil {
+		return content
+	}
+	if w.IsOpen(path) {
+		if disk, err := w.ReadDisk(path, MaxSeen); err == nil && Digest(disk.Content) == sha256 {
+			return disk.Content
+		}
+	}
+	return nil
+}
+
 func plainText(content []byte) []byte {
 	if text, _, err := (workspace.File{Content: content}).Text(); err == nil {
 		content = []byte(text)
@@ -84,12 +98,12 @@ func current(ctx context.Context, env Env, tool string, f workspace.File) (bad R
 	if f.Buffer {
 		where = " (in the editor, where it is open)"
 	}
-	before := env.Memory.Content(ctx, sum)
-	if before == nil || len(f.Content) > diffInput {
-		return failf("%s: %s changed since you last read it%s; nothing was done. Read it again first", tool, name, where), false
-	}
-	if SameText(before, f.Content) {
+	before := Before(ctx, env.Memory, env.Workspace, f.Path, sum)
+	if before != nil && SameText(before, f.Content) {
 		return Result{}, true
+	}
+	if before == nil || max(len(before), len(f.Content)) > diffInput {
+		return failf("%s: %s changed since you last read it%s; nothing was done. Read it again first", tool, name, where), false
 	}
 	text, _, _, whole := boundedDiff(before, f.Content, newsSize)
 	if !whole {

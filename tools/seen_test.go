@@ -214,6 +214,25 @@ func TestAChangeThatIsTooMuchToShowIsNoRead(t *testing.T) {
 	}
 }
 
+// An editor has its own view of line endings, also of a file that is too long to be kept.
+func TestALongFileThatWasOnlyOpenedSinceItWasReadIsEdited(t *testing.T) {
+	b := newRemembering(t, "", editor{})
+	text := strings.Repeat("line\n", MaxKept/5) + "last\n"
+	b.put(t, "f", strings.ReplaceAll(text, "\n", "\r\n"))
+	b.run(t, "read_file", args{"path": "f"})
+	b.ed["f"] = text
+	if r := b.run(t, "edit_file", args{"path": "f", "old": "last", "new": "end"}); r.State != Done {
+		t.Errorf("%s: %s", r.State, r.Output)
+	}
+	b.put(t, "f", "saved by another\n")
+	b.ed["f"] = text
+	b.run(t, "read_file", args{"path": "f"})
+	b.ed["f"] = text + "typed\n"
+	if r := b.run(t, "edit_file", args{"path": "f", "old": "last", "new": "end"}); r.State != Failed || !strings.Contains(r.Output, "changed since") {
+		t.Errorf("edited since: %s: %s", r.State, r.Output)
+	}
+}
+
 func TestReadingRemembersTheWholeFile(t *testing.T) {
 	lines := strings.Repeat("line\n", readLines*2)
 	for name, tt := range map[string]struct {

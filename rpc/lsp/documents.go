@@ -12,14 +12,16 @@ import (
 type documents struct {
 	enc encoding // set by initialize, before there are documents
 
-	mu    sync.Mutex
-	byKey map[string]*document
+	mu     sync.Mutex
+	byKey  map[string]*document
+	byReal map[string]*document // by document.real; of several, one
 }
 
 // document is an open document. The client's text, saved or not, is the file.
 type document struct {
 	uri     string // as the client wrote it
 	path    string // of a file URI, else ""
+	real    string // path with its links resolved, when it was opened
 	text    string
 	version int32
 	awaited []*awaited
@@ -70,13 +72,34 @@ func (s *server) didOpen(params []byte) error {
 	}
 	d := &document{uri: p.TextDocument.URI, text: p.TextDocument.Text, version: p.TextDocument.Version}
 	d.path, _ = filePath(d.uri)
+	d.real = realPath(d.path)
 	s.docs.mu.Lock()
 	defer s.docs.mu.Unlock()
 	if s.docs.byKey == nil {
-		s.docs.byKey = map[string]*document{}
+		s.docs.byKey, s.docs.byReal = map[string]*document{}, map[string]*document{}
 	}
+	s.docs.forget(key(d.uri))
 	s.docs.byKey[key(d.uri)] = d
+	s.docs.byReal[d.real] = d
 	return nil
+}
+
+// forget takes a document out. Call it with the lock held.
+func (ds *documents) forget(key string) {
+	d := ds.byKey[key]
+	if d == nil {
+		return
+	}
+	delete(ds.byKey, key)
+	if ds.byReal[d.real] != d {
+		return
+	}
+	delete(ds.byReal, d.real)
+	for _, other := range ds.byKey {
+		if now := ds.byReal[d.real]; other.real == d.real && (now == nil || other.path < now.path) {
+			ds.byReal[d.real] = other
+		}
+	}
 }
 
 func (s *server) didChange(params []byte) error {
@@ -121,7 +144,7 @@ func (s *server) didClose(params []byte) error {
 	}
 	s.docs.mu.Lock()
 	defer s.docs.mu.Unlock()
-	delete(s.docs.byKey, key(p.TextDocument.URI))
+	s.docs.forget(key(p.TextDocument.URI))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,5 +196,54 @@ func TestARootMayBeReachedByALink(t *testing.T) {
 	}
 	if text, ok := s.Overlay(e.root).Text("a.txt"); !ok || text != "x" {
 		t.Errorf("%q %v", text, ok)
+	}
+}
+
+// A link and what it leads to are one file, also when the editor calls it by the one name and the model by the other.
+func TestADocumentIsFoundByWhatItsNameLeadsTo(t *testing.T) {
+	e := newEditor(t)
+	for _, name := range []string{"AGENTS.md", "other.md"} {
+		if err := os.WriteFile(filepath.Join(e.root, name), []byte("saved"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"CLAUDE.md", "GEMINI.md"} {
+		if err := os.Symlink("AGENTS.md", filepath.Join(e.root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &server{}
+	o := s.Overlay(e.root)
+	show := func() string {
+		var out []string
+		for _, p := range slices.Sorted(slices.Values(o.Paths())) {
+			text, _ := o.Text(p)
+			out = append(out, p+"="+text)
+		}
+		return strings.Join(slices.Compact(out), " ")
+	}
+	doc := func(name, text string) []byte {
+		return []byte(`{"textDocument":{"uri":"` + fileURI(filepath.Join(e.root, name)) + `","text":"` + text + `"}}`)
+	}
+	for i, step := range []struct {
+		do   func([]byte) error
+		name string
+		want string
+	}{
+		{s.didOpen, "CLAUDE.md", "AGENTS.md=0 CLAUDE.md=0"},
+		{s.didOpen, "other.md", "AGENTS.md=0 CLAUDE.md=0 other.md=1"},
+		{s.didOpen, "GEMINI.md", "AGENTS.md=2 CLAUDE.md=0 GEMINI.md=2 other.md=1"},
+		{s.didOpen, "AGENTS.md", "AGENTS.md=3 CLAUDE.md=0 GEMINI.md=2 other.md=1"},
+		{s.didClose, "AGENTS.md", "AGENTS.md=0 CLAUDE.md=0 GEMINI.md=2 other.md=1"},
+		{s.didClose, "CLAUDE.md", "AGENTS.md=2 GEMINI.md=2 other.md=1"},
+		{s.didClose, "other.md", "AGENTS.md=2 GEMINI.md=2"},
+		{s.didClose, "GEMINI.md", ""},
+	} {
+		if err := step.do(doc(step.name, strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+		if got := show(); got != step.want {
+			t.Errorf("step %d: %q, want %q", i, got, step.want)
+		}
 	}
 }

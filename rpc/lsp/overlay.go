@@ -51,11 +51,14 @@ func within(names []string, path string) (rel string, ok bool) {
 	return "", false
 }
 
-// find is the document with a path from the root. Call it with the documents' lock held.
+// find is the document with a path from the root, or of the file that a link of another name leads to. Call it with the
+// documents' lock held.
 func (o *overlay) find(path string) *document {
-	for _, n := range o.names {
-		if d := o.s.docs.byKey[filepath.Join(n, filepath.FromSlash(path))]; d != nil {
-			return d
+	for _, open := range []map[string]*document{o.s.docs.byKey, o.s.docs.byReal} {
+		for _, n := range o.names {
+			if d := open[filepath.Join(n, filepath.FromSlash(path))]; d != nil {
+				return d
+			}
 		}
 	}
 	return nil
@@ -67,8 +70,12 @@ func (o *overlay) Paths() []string {
 	defer o.s.docs.mu.Unlock()
 	var paths []string
 	for _, d := range o.s.docs.byKey {
-		if rel, ok := within(o.names, d.path); ok {
+		rel, ok := within(o.names, d.path)
+		if ok {
 			paths = append(paths, rel)
+		}
+		if real, in := within(o.names, d.real); in && (!ok || real != rel) {
+			paths = append(paths, real)
 		}
 	}
 	return paths
@@ -115,7 +122,7 @@ func (o *overlay) Apply(ctx context.Context, path string, before, after string) 
 	r := wire.Range{Start: enc.position(before, start), End: enc.position(before, end)}
 	edit := o.s.workspaceEdit(d.uri, d.version, r, with)
 	o.s.docs.mu.Unlock()
-	defer o.s.docs.forget(d, a)
+	defer o.s.docs.giveUp(d, a)
 
 	ctx, cancel := context.WithTimeoutCause(ctx, o.s.o.EditDeadline, errLate)
 	defer cancel()
@@ -154,8 +161,8 @@ func (o *overlay) Apply(ctx context.Context, path string, before, after string) 
 	}
 }
 
-// forget gives up waiting.
-func (ds *documents) forget(d *document, a *awaited) {
+// giveUp ends waiting.
+func (ds *documents) giveUp(d *document, a *awaited) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	for i, b := range d.awaited {

@@ -1,7 +1,8 @@
 // Package watch tells cheaply that a file has not changed: by fsnotify, which watches the folders of the files that it is
-// asked about, and no others. It promises one thing: when [Files.Quiet] says of a file that it was quiet, no change of it was
-// reported since it was asked last. It proves nothing more: reports can be late, and some file systems report nothing. Who
-// needs the truth looks at the file's size and time besides, and compares hashes when it is not told that the file was quiet.
+// asked about, and no others; where that would open all files in such a folder, it watches only the files themselves. It promises
+// one thing: when [Files.Quiet] says of a file that it was quiet, no change of it was reported since it was asked last. It proves
+// nothing more: reports can be late, and some file systems report nothing. Who needs the truth looks at the file's size and time
+// besides, and compares hashes when it is not told that the file was quiet.
 //
 // Of a folder it keeps only what concerns files that it was asked about: a checkout or a build that changes ten thousand
 // others beside them costs reading past their names. Nothing outside of a workspace is watched. When the system's limit is
@@ -16,6 +17,7 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,14 +35,18 @@ const maxFolders = 4096
 type Watcher struct {
 	log *slog.Logger
 	max int // folders
+	// eachFile says that files are watched one by one. The kqueue of macOS and the BSDs holds open what it watches, and fsnotify
+	// has it watch all names in a folder: one large folder would leave the process no files to open.
+	eachFile bool
 
 	// changing is held while the system is asked to watch or not. It is taken before mu, and never by the goroutines that
 	// take what the system reports: some systems answer only when their reports are taken.
 	changing sync.Mutex
 	fs       *fsnotify.Watcher
 	add      func(dir string) error // fs.Add
-	limited  bool                   // no more folders can be watched
-	said     bool                   // that was logged
+	limited  bool                   // no more than limit folders can be watched
+	limit    int
+	said     bool // that was logged
 	closed   bool
 	hearing  sync.WaitGroup
 
@@ -48,7 +54,7 @@ type Watcher struct {
 	heard  func(name string) // for tests: called with each report about a file that was asked about
 
 	mu      sync.Mutex
-	folders map[string]folder // by absolute path
+	folders map[string]folder // by absolute path; with eachFile, of the file
 }
 
 // folder is what was asked about in a watched folder, by name.
@@ -58,7 +64,7 @@ type folder map[string][]*file
 type file struct {
 	set    *Files
 	path   string // from the root
-	folder string // absolute
+	folder string // of Watcher.folders
 	quiet  bool
 	losses int64 // of Watcher when it was asked about last
 }
@@ -68,7 +74,8 @@ func New(log *slog.Logger) *Watcher {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Watcher{log: log, max: maxFolders, folders: map[string]folder{}}
+	kqueue := slices.Contains([]string{"darwin", "dragonfly", "freebsd", "netbsd", "openbsd"}, runtime.GOOS)
+	return &Watcher{log: log, max: maxFolders, eachFile: kqueue, folders: map[string]folder{}}
 }
 
 // Close ends the watching and waits for its goroutines. After it no file is quiet.
@@ -100,7 +107,7 @@ func (w *Watcher) Files(space *workspace.Workspace) *Files {
 
 // Quiet reports whether nothing was heard of a file since it was asked about last. It begins to watch the file, so that it is
 // false the first time: look at the file after that call, not before. path is relative to the root with links resolved, as
-// [workspace.File].Path is one; the file need not exist, its folder must.
+// [workspace.File].Path is one; the file need not exist, its folder must, else it is never quiet.
 func (s *Files) Quiet(path string) bool {
 	if watched, quiet := s.ask(path); watched {
 		return quiet
@@ -125,6 +132,33 @@ func (s *Files) ask(path string) (watched, quiet bool) {
 // Forget stops to watch a file.
 func (s *Files) Forget(path string) { s.forget(path) }
 
+// Missed is to be told of a change of a file that was quiet: its report is late, or its folder is no longer the one that is
+// watched, because one above it went away and another came. The folder is watched anew.
+func (s *Files) Missed(path string) {
+	w := s.w
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	w.mu.Lock()
+	f := s.files[path]
+	if f != nil {
+		w.leave(f.folder)
+	}
+	w.mu.Unlock()
+	if f != nil && w.fs != nil {
+		_ = w.fs.Remove(f.folder)
+	}
+}
+
+// leave forgets a folder: its files are watched anew when they are asked about. Call it with mu held.
+func (w *Watcher) leave(dir string) {
+	for _, files := range w.folders[dir] {
+		for _, f := range files {
+			delete(f.set.files, f.path)
+		}
+	}
+	delete(w.folders, dir)
+}
+
 // Close stops to watch them all.
 func (s *Files) Close() {
 	s.w.mu.Lock()
@@ -138,7 +172,6 @@ func (s *Files) forget(paths ...string) {
 	w.changing.Lock()
 	defer w.changing.Unlock()
 	for _, dir := range s.drop(paths) {
-		w.limited = false
 		if w.fs != nil {
 			_ = w.fs.Remove(dir) // there is nothing to remove when the folder is gone
 		}
@@ -171,17 +204,21 @@ func (s *Files) drop(paths []string) (empty []string) {
 // watch begins to watch a file, if that can be.
 func (s *Files) watch(name string) {
 	w := s.w
-	dir := filepath.Join(s.space.RealRoot(), filepath.FromSlash(path.Dir(name)))
+	what := path.Dir(name)
+	if w.eachFile {
+		what = name
+	}
+	dir := filepath.Join(s.space.RealRoot(), filepath.FromSlash(what))
 	w.changing.Lock()
 	defer w.changing.Unlock()
 	w.mu.Lock()
 	_, watched := w.folders[dir]
 	n := len(w.folders)
 	w.mu.Unlock()
-	if w.closed || !watched && !(s.inside(name) && w.watch(dir, n)) {
+	if w.closed || !watched && !(s.inside(what) && w.watch(dir, n)) {
 		return
 	}
-	if !watched && !s.inside(name) { // a link took its place meanwhile
+	if !watched && !s.inside(what) { // a link took its place meanwhile
 		if w.fs != nil {
 			_ = w.fs.Remove(dir)
 		}
@@ -202,26 +239,25 @@ func (s *Files) watch(name string) {
 	s.files[name] = f
 }
 
-// inside reports whether the folder of a file is one inside the root that no link leads to.
-func (s *Files) inside(name string) bool {
-	dir := path.Dir(name)
-	e, err := s.space.Stat(dir)
-	return err == nil && e.Mode.IsDir() && e.Name == dir
+// inside reports whether what is to be watched is there, inside the root, and no link leads to it.
+func (s *Files) inside(what string) bool {
+	e, err := s.space.Stat(what)
+	return err == nil && e.Name == what && (e.Mode.IsDir() || s.w.eachFile && e.Mode.IsRegular())
 }
 
 // watch has the system watch a folder, besides n others.
 func (w *Watcher) watch(dir string, n int) bool {
-	if w.limited {
+	if w.limited && n >= w.limit {
 		return false
 	}
 	if n >= w.max {
-		w.limit(errors.New("the bound of fermata's own is reached"))
+		w.limitTo(n, errors.New("the bound of fermata's own is reached"))
 		return false
 	}
 	if w.add == nil {
 		fsw, err := fsnotify.NewWatcher()
 		if err != nil {
-			w.limit(err)
+			w.limitTo(n, err)
 			return false
 		}
 		w.fs, w.add = fsw, fsw.Add
@@ -233,14 +269,14 @@ func (w *Watcher) watch(dir string, n int) bool {
 	}
 	err := w.add(dir)
 	if err != nil && limitReached(err) {
-		w.limit(err)
+		w.limitTo(n, err)
 	}
 	return err == nil
 }
 
-// limit notes that no more folders can be watched, until one is let go.
-func (w *Watcher) limit(err error) {
-	w.limited = true
+// limitTo notes that no more than n folders can be watched: the next is tried when one of them was let go, or is gone.
+func (w *Watcher) limitTo(n int, err error) {
+	w.limited, w.limit = true, n
 	if !w.said {
 		w.said = true
 		w.log.Warn("not all files can be watched for changes; the others are compared by their content before each use", "err", err)
@@ -271,17 +307,14 @@ func (w *Watcher) hear(ev fsnotify.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if in := w.folders[ev.Name]; in != nil && ev.Op&(fsnotify.Remove|fsnotify.Rename) != 0 {
-		// The folder is not where it was: its files are watched anew when they are asked about.
-		for _, files := range in {
-			for _, f := range files {
-				delete(f.set.files, f.path)
-			}
-		}
-		delete(w.folders, ev.Name)
+		w.leave(ev.Name) // it is not where it was
 		w.tell(ev.Name)
 		return
 	}
 	dir, base := filepath.Split(ev.Name)
+	if w.eachFile {
+		dir = ev.Name
+	}
 	files := w.folders[filepath.Clean(dir)][base]
 	for _, f := range files {
 		f.quiet = false

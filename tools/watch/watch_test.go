@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,7 @@ func newWatched(t testing.TB, names ...string) *watched {
 		t.Fatal(err)
 	}
 	watcher := New(slog.New(slog.NewTextHandler(&w.log, nil)))
+	watcher.eachFile = false // on every system; TestFilesAreWatchedOneByOne is about true
 	watcher.heard = func(name string) {
 		rel, err := filepath.Rel(dir, name)
 		if err != nil {
@@ -181,6 +183,28 @@ func TestAFolderThatIsMadeAgainIsWatchedAgain(t *testing.T) {
 	}
 }
 
+func TestAfterAMissedChangeTheFolderIsWatchedAnew(t *testing.T) {
+	w := newWatched(t, "a/b/c.go", "a/b/d.go")
+	w.settle("a/b/c.go")
+	w.settle("a/b/d.go")
+	if os.Rename(filepath.Join(w.dir, "a"), filepath.Join(w.dir, "z")) != nil {
+		return // Windows moves no folder in which something is watched
+	}
+	w.put("a/b/c.go", "another\n")
+	w.put("a/b/d.go", "another\n")
+	w.Missed("a/b/c.go")
+	w.Missed("a/b/c.go") // no harm
+	if w.Quiet("a/b/d.go") {
+		t.Error("a file beside it is quiet")
+	}
+	w.settle("a/b/d.go")
+	w.put("a/b/d.go", "new\n")
+	w.hear("a/b/d.go")
+	w.settle("z/b/d.go")
+	w.put("z/b/d.go", "new\n")
+	w.hear("z/b/d.go") // not by its old name
+}
+
 func TestTwoSetsHearOfOneFile(t *testing.T) {
 	w := newWatched(t, "a.go")
 	other := w.w.Files(w.space)
@@ -253,6 +277,69 @@ func TestAtTheLimitFilesAreNeverQuietAndTheLogSaysSoOnce(t *testing.T) {
 	w.Quiet("b/x")
 	if !w.Quiet("b/x") {
 		t.Error("the room that was made is not used")
+	}
+}
+
+func TestAFolderThatGoesMakesRoomAtTheLimit(t *testing.T) {
+	w := newWatched(t, "a/x", "b/x")
+	w.w.max = 1
+	w.Quiet("a/x")
+	w.Quiet("b/x")
+	w.must(os.RemoveAll(filepath.Join(w.dir, "a")))
+	w.hear("a")
+	w.Quiet("b/x")
+	if !w.Quiet("b/x") {
+		t.Error("the room that was made is not used")
+	}
+}
+
+// A kqueue has to open what it watches, and fsnotify has it watch all in a folder.
+func TestFilesAreWatchedOneByOne(t *testing.T) {
+	for name, change := range map[string]func(w *watched, file string){
+		"written": func(w *watched, file string) { w.put("a/b.go", "new\n") },
+		"replaced": func(w *watched, file string) {
+			w.put("a/tmp", "new\n")
+			w.must(os.Rename(filepath.Join(w.dir, "a", "tmp"), file))
+		},
+		"moved":   func(w *watched, file string) { w.must(os.Rename(file, file+".moved")) },
+		"deleted": func(w *watched, file string) { w.must(os.Remove(file)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatched(t, "a/b.go", "a/other.go")
+			w.w.eachFile = true
+			file := filepath.Join(w.dir, "a", "b.go")
+			for range 2 {
+				if w.Quiet("a/gone.go") {
+					t.Error("a file that is not there is quiet")
+				}
+			}
+			w.Quiet("a/b.go")
+			if got := w.w.fs.WatchList(); !w.Quiet("a/b.go") || !slices.Equal(got, []string{file}) {
+				t.Errorf("it is not quiet, or more is watched: %v", got)
+			}
+			change(w, file)
+			w.hear("a/b.go")
+			if w.Quiet("a/b.go") {
+				t.Error("the change was heard, and the file is quiet")
+			}
+			w.put("a/b.go", "again\n")
+			w.settle("a/b.go")
+		})
+	}
+}
+
+func TestAFileThatBecameALinkIsNotWatched(t *testing.T) {
+	w := newWatched(t, "a/b.go", "c.go")
+	w.w.eachFile = true
+	file := filepath.Join(w.dir, "a", "b.go")
+	w.must(os.Remove(file))
+	if err := os.Symlink("../c.go", file); err != nil {
+		return // not every user of Windows may make links
+	}
+	for range 2 {
+		if w.Quiet("a/b.go") || w.w.fs != nil {
+			t.Error("where a link leads is watched")
+		}
 	}
 }
 

@@ -1,16 +1,14 @@
 package workspace
 
 import (
-	"path"
 	"slices"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Bounds of what ignore files can ask for.
 const (
 	ignoreBytes = 1 << 20 // of one file; the rest of it is not read
+	ignoreLine  = 4 << 10 // bytes of a rule: a longer one is dropped
 	ignoreLines = 5000    // rules that hold for a folder; those of files further down are left out then
 )
 
@@ -22,7 +20,7 @@ type ignoreRule struct {
 	base    string // the folder of the file it stands in, "." for the root
 	name    string // a plain name, at any depth
 	suffix  string // instead of name: the ending of a name, at any depth
-	glob    string // instead of these: a pattern of names in doublestar's language, at any depth
+	glob    string // instead of these: a pattern of names, at any depth
 	pattern string // instead of these: matched against the path from base
 	prefix  string // of pattern: what such a path begins with
 	last    string // of pattern: the last part of such a path, "" when it can be several
@@ -53,9 +51,7 @@ func parseIgnore(line string) (r ignoreRule, ok bool) {
 	if strings.HasPrefix(line, "#") {
 		return r, false
 	}
-	for strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `) {
-		line = line[:len(line)-1]
-	}
+	line = trimSpaces(line)
 	if rest, ok := strings.CutPrefix(line, "!"); ok {
 		r.keep, line = true, rest
 	}
@@ -64,7 +60,7 @@ func parseIgnore(line string) (r ignoreRule, ok bool) {
 	}
 	anchored := strings.Contains(line, "/")
 	line = strings.TrimPrefix(line, "/")
-	if line == "" {
+	if line == "" || len(line) > ignoreLine {
 		return r, false
 	}
 	if !anchored && !strings.ContainsAny(line, special) {
@@ -75,20 +71,37 @@ func parseIgnore(line string) (r ignoreRule, ok bool) {
 		r.suffix = rest
 		return r, true
 	}
-	pattern := strings.NewReplacer("{", `\{`, "}", `\}`).Replace(line) // git has no alternatives
 	if !anchored {
-		r.glob = pattern
-		return r, doublestar.ValidatePattern(pattern)
+		r.glob = line
+		return r, true
 	}
-	r.pattern = pattern
-	if strings.HasSuffix(pattern, "/**") {
-		r.pattern += "/*" // what is inside, not the folder itself
-	}
+	r.pattern = line
 	r.prefix = line[:max(strings.IndexAny(line+"*", special), 0)]
-	if last := path.Base(line); !strings.ContainsAny(last, special) {
+	if last := line[strings.LastIndexByte(line, '/')+1:]; !strings.ContainsAny(last, special) && !strings.Contains(line, "[") {
 		r.last = last
 	}
-	return r, doublestar.ValidatePattern(r.pattern)
+	return r, true
+}
+
+// trimSpaces cuts the spaces at the end of a line that no backslash keeps.
+func trimSpaces(line string) string {
+	from := -1
+	for i := 0; i < len(line); i++ {
+		if line[i] == ' ' {
+			if from < 0 {
+				from = i
+			}
+			continue
+		}
+		from = -1
+		if line[i] == '\\' {
+			i++
+		}
+	}
+	if from < 0 {
+		return line
+	}
+	return line[:from]
 }
 
 // ignored reports whether name in the folder dir, which is not ignored itself, is.
@@ -106,7 +119,7 @@ func (r *ignoreRule) matches(dir, name string) bool {
 	case r.name != "":
 		return name == r.name
 	case r.glob != "":
-		return doublestar.MatchUnvalidated(r.glob, name)
+		return wild(r.glob, name, false)
 	case r.pattern == "":
 		return strings.HasSuffix(name, r.suffix)
 	case r.last != "" && r.last != name:
@@ -116,7 +129,7 @@ func (r *ignoreRule) matches(dir, name string) bool {
 	if r.base != "." {
 		p = strings.TrimPrefix(p, r.base+"/")
 	}
-	return strings.HasPrefix(p, r.prefix) && doublestar.MatchUnvalidated(r.pattern, p)
+	return strings.HasPrefix(p, r.prefix) && wild(r.pattern, p, true)
 }
 
 // rules adds those of a folder to those of the folders above it: the repository's own excludes, when it is one, and its

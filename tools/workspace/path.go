@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -87,6 +88,9 @@ func (w *Workspace) resolve(name string) (string, error) {
 		next := path.Join(done, part)
 		fi, err := w.root.Lstat(filepath.FromSlash(next))
 		if errors.Is(err, fs.ErrNotExist) {
+			if slices.Contains(rest, "..") { // the system finds nothing there, and what a link behind it leads to would go unseen
+				return "", fmt.Errorf("%w: %s is or goes through a link that leads nowhere", ErrPath, Show(name))
+			}
 			next = path.Join(next, path.Join(rest...))
 			if !filepath.IsLocal(filepath.FromSlash(next)) {
 				return "", outsideLink(name)

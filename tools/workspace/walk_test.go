@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -176,5 +177,51 @@ func TestAHostileIgnoreFileIsHarmless(t *testing.T) {
 	put(t, filepath.Join(w.Root(), ".gitignore"), long.String())
 	if got, want := walk(t, w, "."), []string{".gitignore", "a/f", "b/.gitignore/x", "b/f", "c/.gitignore", "c/f"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Each of these is what git 2.39 does.
+func TestAnIgnoreRuleMeansWhatItMeansToGit(t *testing.T) {
+	for rule, tt := range map[string]struct{ ignores, keeps string }{
+		`\{`:             {"{ a/{", "x"},
+		`x{a,b}`:         {"x{a,b}", "xa"},
+		"a\\ ":           {"'a '", "a"},
+		"a\\\\ ":         {`a\`, "'a\\ '"},
+		"a  ":            {"a", "'a  '"},
+		"a\\  ":          {"'a '", "a"},
+		`[]a]`:           {"] a", "x"},
+		`[!]a]`:          {"x", "] a"},
+		`[]-]`:           {"] -", "a"},
+		`[a-]`:           {"a -", "b"},
+		`[\]a]`:          {"] a", `\`},
+		`[[:digit:]_]x`:  {"1x _x", "ax :x"},
+		`[[:nothing:]]`:  {"", "n :"},
+		`[a`:             {"", "[a a"},
+		`[a/b]`:          {"a b", "x x/a"}, // the slash ties it to the folder
+		`a[!x]b`:         {"a.b", "axb a/b"},
+		`/a?b`:           {"a.b", "a/b"},
+		`??`:             {"é ab", "a ü?"}, // a letter that takes two bytes is two to git
+		`/a*b`:           {"ab axxb", "a/b"},
+		`a**b/c`:         {"axxb/c", "a/b/c"},
+		`a/**`:           {"a/b a/b/c", "a b/a"},
+		`a/**/b`:         {"a/b a/x/y/b", "ab x/a/b"},
+		`**/a/b`:         {"a/b x/y/a/b", "xa/b"},
+		`a//`:            {"", "a a/b"},
+		`*a*b*a*b*c`:     {"xaxbxaxbxc", "ababab"},
+		`**/x/*/**/y/*z`: {"x/1/y/z a/x/x/1/2/y/zz", "x/y/z x/1/y/z/q"},
+	} {
+		rules := ignoreRules(nil).with(".", rule)
+		for names, want := range map[string]bool{tt.ignores: true, tt.keeps: false} {
+			if n := strings.Trim(names, "'"); n != names {
+				names = strings.ReplaceAll(n, " ", "\x00")
+			}
+			for p := range strings.FieldsSeq(names) {
+				p = strings.ReplaceAll(p, "\x00", " ")
+				dir, name := path.Split(p)
+				if got := rules.ignored(path.Clean(dir), name, false); got != want {
+					t.Errorf("%q, %q: ignored is %v", rule, p, got)
+				}
+			}
+		}
 	}
 }

@@ -146,6 +146,7 @@ func TestLinksAreFollowedInsideOnly(t *testing.T) {
 	link(t, "../"+filepath.Base(w.Root())+"/in/real", at("outandin"))
 	link(t, "loop", at("loop"))
 	link(t, "missing", at("dangling"))
+	link(t, "missing/../folder/real", at("nowhere"))
 	link(t, "/dev/zero", at("zero"))
 	link(t, "/proc/self/root", at("proc"))
 	for name, tt := range map[string]struct {
@@ -162,6 +163,7 @@ func TestLinksAreFollowedInsideOnly(t *testing.T) {
 		"outandin":       {err: ErrOutside},
 		"loop":           {err: ErrPath},
 		"dangling":       {err: fs.ErrNotExist},
+		"nowhere":        {err: ErrPath},
 		"zero":           {err: ErrOutside},
 		"proc/etc/hosts": {err: ErrOutside},
 		"in":             {err: ErrNotRegular},

@@ -142,6 +142,10 @@ func TestADeletedFileIsNotMadeAnew(t *testing.T) {
 func TestGitsOwnFilesAreNotWritten(t *testing.T) {
 	w := tree(t, "-- .git/config --\n-- sub/.git --\ngitdir: x\n", nil)
 	link(t, ".git", filepath.Join(w.Root(), "harmless"))
+	link(t, "missing/../harmless/config", filepath.Join(w.Root(), "twisted"))
+	if err := write(t, w, "twisted", "evil"); !errors.Is(err, ErrPath) {
+		t.Errorf("by way of a folder that is not there: %v", err)
+	}
 	for _, name := range []string{".git/config", ".git/hooks/pre-commit", "sub/.git", ".GIT/config", ".git /x", ".git./x",
 		"GIT~1/x", ".g\u200cit/x", "harmless/config", "harmless/hooks/post-checkout", "a/../.git/config"} {
 		if err := write(t, w, name, "evil"); !errors.Is(err, ErrProtected) {
