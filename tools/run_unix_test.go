@@ -85,6 +85,7 @@ var left = map[string]processes{
 	"a child":                          {"sh -c 'echo begun; echo $$ >a; sleep 60'; true", []string{"a"}, "begun"},
 	"one that ignores the signal":      {"trap '' TERM; echo begun; echo $$ >a; while :; do sleep 60; done", []string{"a"}, "signal: killed"},
 	"a double fork":                    {"echo begun; (sh -c 'echo $$ >a; exec sleep 60' &) ; echo $$ >b; sleep 60", []string{"a", "b"}, "begun"},
+	"one that is stopped by a signal":  {"echo begun; echo $$ >a; kill -STOP $$; sleep 60", []string{"a"}, "begun"},
 	"one that ends itself in an order": {"trap 'echo goodbye; exit 7' TERM; echo $$ >a; while :; do sleep 0.05; done", []string{"a"}, "goodbye"},
 }
 

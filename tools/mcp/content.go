@@ -20,6 +20,9 @@ const (
 
 // resultOf is a server's answer as the model reads it.
 func resultOf(r *sdk.CallToolResult) tools.Result {
+	if r.InputRequests != nil {
+		return failf("it asks for input from the user, which fermata does not give it: it has not done what was asked")
+	}
 	var parts []string
 	for _, c := range r.Content {
 		parts = append(parts, textOf(c))

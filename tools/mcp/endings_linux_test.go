@@ -54,3 +54,45 @@ func TestNoProcessOfAServerIsLeft(t *testing.T) {
 		})
 	}
 }
+
+// wrapped is a server that a shell script starts, after another process whose id the script writes to a file.
+func (b *bench) wrapped(c Config, script string) Config {
+	c.Command = []string{"/bin/sh", "-c", script + ` echo $! >"$0"; exec "$1"`, b.file("a"), c.Command[0]}
+	return c
+}
+
+// guards S14: only what came to an end in the middle of a call was ended.
+func TestWhatAServerHasLeftIsEndedWhenItEndsBetweenCalls(t *testing.T) {
+	b := newBench(t)
+	b.servers.o.Configs = []Config{b.wrapped(program(t, "raw"), "sleep 600 </dev/null >/dev/null 2>&1 &")}
+	if r := b.say(fine, "$exit"); r.Output != "fine" {
+		t.Fatalf("%s: %s", r.State, r.Output)
+	}
+	b.until("its process has ended", func() bool { return !b.alive("a") })
+	if r := b.say(fine); r.Output != "fine" {
+		t.Errorf("the next call: %s: %s", r.State, r.Output)
+	}
+}
+
+// guards P2, S14: a call waited until it was timed out.
+func TestAServerThatHasEndedIsNotWaitedForWhereItsChildHoldsThePipes(t *testing.T) {
+	b := newBench(t)
+	b.servers.o.Configs = []Config{b.wrapped(program(t, "raw"), "sleep 600 <&0 &")}
+	r := b.say("$exit")
+	if r.State != tools.Failed || !strings.HasSuffix(r.Output, "the MCP server srv was lost before it answered, and the call may have taken effect: it ended with exit status 0") {
+		t.Errorf("%s: %s", r.State, r.Output)
+	}
+	if b.alive("a") {
+		t.Error("its child is alive")
+	}
+}
+
+// guards M6: what a server complains of is told to the model.
+func TestAServersComplaintHoldsNoKeyThatItWasGiven(t *testing.T) {
+	t.Setenv("GIVEN_TOKEN", "t0p-s3cret")
+	b := newBench(t, Config{Name: "srv", Command: []string{"/bin/sh", "-c", `echo "$ITS_TOKEN is refused" >&2; exit 1`}, Env: map[string]string{"ITS_TOKEN": "Bearer ${GIVEN_TOKEN}"}})
+	const want = "the MCP server srv cannot be used: it ended with exit status 1. It complained: Bearer (the value of GIVEN_TOKEN) is refused"
+	if _, warnings := b.tools(t.Context()); len(warnings) != 1 || warnings[0] != want {
+		t.Errorf("%q", warnings)
+	}
+}

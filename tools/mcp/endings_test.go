@@ -157,7 +157,7 @@ func TestAnAddressThatIsGoneIsAResult(t *testing.T) {
 	server.Listener.Close()
 	server.CloseClientConnections()
 	r := b.run(t.Context(), "srv__echo", `{}`, nil)
-	if r.State != tools.Failed || !strings.Contains(r.Output, "the MCP server srv was lost before it answered") {
+	if r.State != tools.Failed || !strings.Contains(r.Output, "the MCP server srv gave no answer that can be read, and the call may have taken effect: ") {
 		t.Errorf("%s: %s", r.State, r.Output)
 	}
 }

@@ -10,8 +10,11 @@ import (
 // same is kept here (S7), so the call is left to the SDK and the server is told by ourselves. The wire that sends the call
 // says how. nil does nothing.
 type sent struct {
+	drop context.CancelFunc // ends the call's context; for a call that has not left only
+
 	mu     sync.Mutex
-	cancel func(ctx context.Context, reason string) error
+	cancel func(ctx context.Context, reason string) error // nil: it has not left
+	never  bool                                           // it must not leave any more
 }
 
 type sentKey struct{}
@@ -24,19 +27,42 @@ func sentOf(ctx context.Context) *sent {
 	return s
 }
 
-func (s *sent) as(cancel func(ctx context.Context, reason string) error) {
+// leaves is called when the call is about to be sent, at last. It reports whether it may be; where it may not, its context has
+// ended.
+func (s *sent) leaves(cancel func(ctx context.Context, reason string) error) bool {
 	if s == nil {
-		return
+		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cancel = cancel
+	if !s.never {
+		s.cancel = cancel
+	}
+	return !s.never
 }
 
-// tell tells the server that nobody waits any more. A call that has not left is not cancelled.
+// unsent takes back that the call has left: the server has not taken it.
+func (s *sent) unsent() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel = nil
+}
+
+// left reports whether the server may have got the call.
+func (s *sent) left() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cancel != nil
+}
+
+// tell tells the server that nobody waits any more. A call that has not left never does.
 func (s *sent) tell(ctx context.Context, reason string) error {
 	s.mu.Lock()
 	cancel := s.cancel
+	if cancel == nil {
+		s.never = true
+		s.drop()
+	}
 	s.mu.Unlock()
 	if cancel == nil {
 		return nil

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,10 @@ const (
 	lived     = time.Minute // a server that ran for so long has not failed to start
 )
 
-var errClosed = errors.New("fermata is ending")
+var (
+	errClosed = errors.New("fermata is ending")
+	errEnded  = errors.New("it ended the connection")
+)
 
 // server is one configured server for one root, whether it runs or not.
 type server struct {
@@ -40,7 +44,7 @@ type server struct {
 	failures int          // in a row
 	failed   error        // the last of them
 	again    time.Time    // not to be started before
-	told     string       // the failure that the user knows of
+	told     bool         // the user knows that it fails
 	closed   bool
 }
 
@@ -81,8 +85,14 @@ func (s *server) offer(ctx context.Context) (o offer) {
 	switch {
 	case !known:
 		_, o.err = s.ensure(ctx)
-	case conn != nil && conn.changed.CompareAndSwap(true, false):
-		o.err = s.list(ctx, conn)
+	case conn != nil && !conn.over() && (conn.changed.CompareAndSwap(true, false) || conn.wire.unheard()):
+		err := s.list(ctx, conn)
+		if err != nil {
+			conn.changed.Store(true) // it is still to be read
+		}
+		if err != nil && !conn.lost(err) {
+			o.err = err
+		}
 	}
 	o.took = time.Since(begun)
 	s.mu.Lock()
@@ -91,9 +101,9 @@ func (s *server) offer(ctx context.Context) (o offer) {
 	if o.warnings, s.notes = s.notes, nil; o.err == nil || ctx.Err() != nil {
 		return o
 	}
-	if text := fmt.Sprintf("the MCP server %s cannot be used: %v", s.c.Name, o.err); s.told != o.err.Error() {
-		s.told = o.err.Error()
-		o.warnings = append(o.warnings, text)
+	if !s.told { // however it puts it the next time
+		s.told = true
+		o.warnings = append(o.warnings, fmt.Sprintf("the MCP server %s cannot be used: %v", s.c.Name, o.err))
 	}
 	return o
 }
@@ -102,9 +112,22 @@ func (s *server) offer(ctx context.Context) (o offer) {
 // others.
 func (s *server) ensure(ctx context.Context) (*conn, error) {
 	s.mu.Lock()
-	if s.conn != nil && !s.conn.over() {
-		defer s.mu.Unlock()
-		return s.conn, nil
+	if c := s.conn; c != nil {
+		s.mu.Unlock()
+		if !c.over() {
+			return c, nil
+		}
+		left := make(chan struct{})
+		go func() { // ends when the server's processes have, which does not take long
+			defer close(left)
+			_ = s.lost(c, errEnded)
+		}()
+		select {
+		case <-left:
+			return s.ensure(ctx)
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 	st := s.starting
 	switch wait := time.Until(s.again); {
@@ -135,8 +158,8 @@ func (s *server) start(st *starting) {
 	defer cancel()
 	st.conn, st.err = s.dial(ctx)
 	if st.err == nil {
-		if st.err = s.list(ctx, st.conn); st.err != nil {
-			st.conn.close()
+		if err := s.list(ctx, st.conn); err != nil {
+			st.err = st.conn.ended(err)
 		}
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && st.err != nil {
@@ -153,7 +176,11 @@ func (s *server) start(st *starting) {
 		st.conn.close()
 		st.conn, st.err = nil, errClosed
 	default:
-		s.conn, s.told = st.conn, ""
+		s.conn = st.conn
+		go func(c *conn) { // ends with the connection, which close sees to
+			<-c.gone
+			_ = s.lost(c, cmp.Or(c.cause, errEnded))
+		}(st.conn)
 	}
 }
 
@@ -165,13 +192,16 @@ func (s *server) failLocked(err error) {
 	s.log.Warn("the MCP server cannot be used", "err", err)
 }
 
-// lost takes note that a connection is over, and closes it. It says how.
+// lost takes note that a connection is over, and closes it, with what the server has left behind. It says how.
 func (s *server) lost(c *conn, cause error) error {
 	c.close()
 	err := c.ended(cause)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.conn != c {
+	switch {
+	case s.closed:
+		return errClosed
+	case s.conn != c:
 		return err // said already
 	}
 	s.conn = nil
@@ -189,14 +219,14 @@ func (s *server) lost(c *conn, cause error) error {
 func (s *server) list(ctx context.Context, c *conn) error {
 	ctx, cancel := context.WithTimeout(ctx, max(listTime, s.c.Start))
 	defer cancel()
-	listed, err := c.tools(ctx)
+	listed, err := c.tools(ctx, s.c.Tools)
 	if err != nil {
 		return fmt.Errorf("its list of tools cannot be read: %w", err)
 	}
 	fit, notes := s.fit(listed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tools, s.notes = fit, append(s.notes, notes...)
+	s.tools, s.notes, s.told = fit, append(s.notes, notes...), false
 	return nil
 }
 

@@ -13,7 +13,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -24,23 +26,38 @@ import (
 
 const (
 	patience   = time.Second // for a server to end when its input does
+	unread     = 1000        // messages that wait for a server to read them; behind them it is not heard any more
 	nonsense   = 200         // lines that are no message, in a row; behind them a server is not heard any more
 	wordsBytes = 600         // of what it complained of last
+	givenBytes = 6           // shorter values of variables are no keys
 	logBytes   = 64 << 10    // of its complaints go to the log
 )
 
 // stdio speaks to a program over its stdin and stdout, a message a line. It is the transport and its only connection.
 type stdio struct {
 	service *process.Service
+	given   *strings.Replacer // names what it was given in place of keys, in what it complains of
 	out     *bufio.Reader
 	log     *slog.Logger
 	bound   int // bytes of a message
 
-	writing sync.Mutex
+	lines   chan outgoing
+	waiting atomic.Int32  // of them
+	parted  chan struct{} // closed by part
+	once    sync.Once
 
 	mu    sync.Mutex
 	words []byte // the last of stderr
 	wrong error  // why it is not heard any more; io.EOF: it says no more
+	full  bool   // its input has ended
+}
+
+// outgoing is a line on its way to the program.
+type outgoing struct {
+	line    []byte
+	call    *sent                                          // nil: it is none
+	cancel  func(ctx context.Context, reason string) error // of the call
+	written chan error
 }
 
 // newStdio starts a server's program, in the user's home folder: nothing in a workspace decides what it does.
@@ -55,9 +72,16 @@ func (s *server) newStdio() (*stdio, error) {
 	if s.root != "" && inside(s.root, path) {
 		return nil, fmt.Errorf("its program %s lies in the workspace and is not run", path)
 	}
-	var extra []string
+	var extra, given []string
+	get := func(name string) (string, bool) {
+		v, ok := variable(name)
+		if len(v) >= givenBytes {
+			given = append(given, v, "(the value of "+name+")")
+		}
+		return v, ok
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.c.Env)) {
-		value, err := expand(s.c.Env[name], variable)
+		value, err := expand(s.c.Env[name], get)
 		if err != nil {
 			return nil, fmt.Errorf("env %s: %w", name, err)
 		}
@@ -67,12 +91,53 @@ func (s *server) newStdio() (*stdio, error) {
 	if cmd.Dir, err = os.UserHomeDir(); err != nil {
 		return nil, err
 	}
-	w := &stdio{log: s.log, bound: s.o.message}
+	w := &stdio{given: strings.NewReplacer(given...), log: s.log, bound: s.o.message, lines: make(chan outgoing), parted: make(chan struct{})}
 	if w.service, err = process.Serve(cmd, s.o.Secrets, extra, w.complaints); err != nil {
 		return nil, fmt.Errorf("its program cannot be started: %w", err)
 	}
 	w.out = bufio.NewReaderSize(w.service.Stdout, 64<<10)
+	go w.feed()  // ends with part
+	go w.watch() // ends with the program
 	return w, nil
+}
+
+// feed writes the lines, each whole: whoever waits for one may leave before.
+func (w *stdio) feed() {
+	for {
+		select {
+		case l := <-w.lines:
+			if !l.call.leaves(l.cancel) {
+				l.written <- context.Canceled
+				continue
+			}
+			_, err := w.service.Stdin.Write(l.line)
+			if err != nil {
+				w.mu.Lock()
+				w.full = true
+				w.mu.Unlock()
+			}
+			l.written <- err
+		case <-w.parted:
+			return
+		}
+	}
+}
+
+// watch ends what is left of a program that has ended: what it has started may hold its pipes, and would keep us waiting for
+// answers.
+func (w *stdio) watch() {
+	<-w.service.Exited
+	select {
+	case <-w.parted:
+		return
+	case <-time.After(process.Grace): // for what it has said last
+	}
+	w.mu.Lock()
+	if w.wrong == nil {
+		w.wrong = io.EOF
+	}
+	w.mu.Unlock()
+	w.service.Close(0)
 }
 
 // inside reports whether a path, links followed, lies in a folder.
@@ -95,6 +160,9 @@ func (w *stdio) SessionID() string { return "" }
 // Read gives the next message. Lines that are none are logged and skipped: programs greet, and libraries complain.
 func (w *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	for range nonsense {
+		if w.waiting.Load() > unread {
+			return nil, w.stop(fmt.Errorf("it does not read what it is answered"))
+		}
 		line, err := w.line()
 		if err != nil {
 			return nil, w.stop(err)
@@ -140,24 +208,49 @@ func (w *stdio) stop(err error) error {
 
 // Write sends a message. One that starts a call learns how it can be cancelled.
 func (w *stdio) Write(ctx context.Context, msg jsonrpc.Message) error {
-	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
-		sentOf(ctx).as(func(_ context.Context, reason string) error {
-			return w.write(cancelled(r.ID.Raw(), reason))
-		})
-	}
 	line, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
-	return w.write(line)
+	l := outgoing{line: line}
+	if r, ok := msg.(*jsonrpc.Request); ok && r.IsCall() {
+		l.call, l.cancel = sentOf(ctx), func(ctx context.Context, reason string) error {
+			return w.write(ctx, outgoing{line: cancelled(r.ID.Raw(), reason)})
+		}
+	}
+	return w.write(ctx, l)
 }
 
-func (w *stdio) write(line []byte) error {
-	w.writing.Lock()
-	defer w.writing.Unlock()
-	_, err := w.service.Stdin.Write(append(line, '\n'))
-	return err
+// write sends a line. It waits for the program to read it, but not longer than ctx; one that nobody has begun to write then
+// is not sent.
+func (w *stdio) write(ctx context.Context, l outgoing) error {
+	w.waiting.Add(1)
+	defer w.waiting.Add(-1)
+	l.line, l.written = append(l.line, '\n'), make(chan error, 1)
+	select {
+	case w.lines <- l:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.parted:
+		return os.ErrClosed
+	}
+	select {
+	case err := <-l.written:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-w.parted:
+		return os.ErrClosed
+	}
 }
+
+func (w *stdio) broken() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wrong != nil || w.full
+}
+
+func (w *stdio) unheard() bool { return false }
 
 // Close implements the SDK's Connection: it asks the program to end by closing its input. part sees to it that it does.
 func (w *stdio) Close() error { return w.service.Stdin.Close() }
@@ -176,6 +269,7 @@ func (w *stdio) part(session *sdk.ClientSession) (how string) {
 		}
 	}
 	end := w.service.Close(patience)
+	w.once.Do(func() { close(w.parted) })
 	if session != nil {
 		_ = session.Close()
 	}
@@ -204,7 +298,7 @@ func (w *stdio) complaints(r io.Reader) {
 		w.mu.Unlock()
 		if len(bytes.TrimSpace(line)) > 0 && logged < logBytes {
 			logged += len(line)
-			w.log.Debug("stderr", "line", readable(string(line), 500))
+			w.log.Debug("stderr", "line", readable(w.given.Replace(string(line)), 500))
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
@@ -215,7 +309,7 @@ func (w *stdio) complaints(r io.Reader) {
 func (w *stdio) lastWords() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	words := string(w.words)
+	words := w.given.Replace(string(w.words))
 	if words = readable(words[max(0, len(words)-wordsBytes):], wordsBytes); words == "" {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ func (s *server) fit(list []*sdk.Tool) (fit []tools.Tool, notes []string) {
 		switch {
 		case t.Name == "" || seen[t.Name]:
 			note("a tool has no name, or that of another one, and is left out")
+			continue
+		case taken[name] != "": // made to look like it
+			note("the tool %s cannot be told from another one, and is left out", readable(t.Name, 100))
 			continue
 		case err != nil:
 			note("the tool %s is left out: %v", readable(t.Name, 100), err)
@@ -121,8 +125,12 @@ func schemaOf(v any) (json.RawMessage, error) {
 	if !ok {
 		return nil, fmt.Errorf("its arguments are no object")
 	}
+	maps.DeleteFunc(object, func(_ string, v any) bool { return v == nil }) // what some libraries write for nothing, and providers refuse
 	if _, ok := object["properties"]; !ok {
 		object["properties"] = map[string]any{} // several providers want one
+	}
+	if _, ok := object["properties"].(map[string]any); !ok {
+		return nil, fmt.Errorf("its arguments are no object")
 	}
 	delete(object, "$schema")
 	var b bytes.Buffer
@@ -169,7 +177,7 @@ func (s *server) tool(name, own, description string, schema json.RawMessage) too
 			if ctx.Err() != nil {
 				return tools.Result{State: tools.Stopped, Output: notBegun}
 			}
-			return s.call(ctx, name, own, args, env.Progress)
+			return s.call(ctx, request{name, own, args, env.Progress})
 		},
 	}
 }

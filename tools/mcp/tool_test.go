@@ -81,6 +81,28 @@ func TestAHostileListIsMadeFit(t *testing.T) {
 	}
 }
 
+// Two tools of one name are refused by providers, with all else.
+func TestNoToolIsMadeToLookLikeAnother(t *testing.T) {
+	s := newServer(Config{Name: "srv"}, "", Options{Log: New(Options{}).o.Log})
+	long := strings.Repeat("x", 80)
+	looksLike := strings.TrimPrefix(s.nameOf(long, nil), "srv__")
+	fit, notes := s.fit([]*sdk.Tool{{Name: long, InputSchema: object()}, {Name: looksLike, InputSchema: object()}})
+	if got := names(fit); !slices.Equal(got, []string{"srv__" + looksLike}) || len(notes) != 1 || !strings.Contains(notes[0], "cannot be told from another one") {
+		t.Errorf("%q, %q", got, notes)
+	}
+}
+
+// What some libraries write for nothing is refused by providers.
+func TestASchemaHoldsNoNullThatProvidersRefuse(t *testing.T) {
+	got, err := schemaOf(map[string]any{"type": "object", "properties": nil, "required": nil})
+	if err != nil || string(got) != `{"properties":{},"type":"object"}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if got, err := schemaOf(map[string]any{"type": "object", "properties": []any{}}); err == nil {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestAListIsBounded(t *testing.T) {
 	var list []*sdk.Tool
 	for i := range 400 {

@@ -27,11 +27,18 @@ func environ(of, secrets []string, dir, tag string) []string {
 	return append(env, set...)
 }
 
-// isSecret judges a variable by its name: OPENAI_API_KEY, GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY, PGPASSWORD, MYSQL_PWD.
+// isSecret judges a variable by its name: OPENAI_API_KEY, GITHUB_TOKEN, AWS_SECRET_ACCESS_KEY, PGPASSWORD, MYSQL_PWD; also one
+// of several, as API_KEYS and API_KEY_2.
 func isSecret(name string) bool {
-	parts := strings.Split(strings.ToUpper(name), "_")
+	var parts []string
+	for p := range strings.SplitSeq(strings.ToUpper(name), "_") {
+		if p = strings.TrimRight(p, "0123456789"); p != "" {
+			parts = append(parts, p)
+		}
+	}
 	for _, p := range parts {
-		for _, word := range []string{"TOKEN", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS", "APIKEY"} {
+		p = strings.TrimSuffix(p, "S")
+		for _, word := range []string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "SECRETKEY", "ACCESSKEY", "PRIVATEKEY"} {
 			if strings.HasSuffix(p, word) {
 				return true
 			}
@@ -40,5 +47,5 @@ func isSecret(name string) bool {
 			return true
 		}
 	}
-	return len(parts) > 1 && slices.Contains([]string{"PAT", "PASS", "PWD", "COOKIE"}, parts[len(parts)-1])
+	return len(parts) > 1 && slices.Contains([]string{"PAT", "PASS", "PWD", "COOKIE", "AUTH"}, parts[len(parts)-1])
 }

@@ -61,6 +61,11 @@ func fits(program, root string) error {
 	return nil
 }
 
+func isLink(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode()&os.ModeSymlink != 0
+}
+
 func namespaces() []string {
 	// No terminal is left to be typed into: OwnGroup has given it a session of its own.
 	return []string{"--unshare-all", "--die-with-parent", "--cap-drop", "ALL"}
@@ -101,6 +106,9 @@ func (s *Sandbox) arguments(root string) ([]string, error) {
 	}
 	for _, dir := range kept {
 		args = append(args, "--ro-bind-try", dir, dir)
+	}
+	if isLink(filepath.Join(root, ".git")) { // whatever else is available: a confined command can have made it, for the next one
+		return nil, errors.New("the workspace's .git is a link, which the sandbox cannot keep from being replaced by a repository that runs programs; make it a folder")
 	}
 	hidden, empty := s.hidden(root), "/dev/null"
 	if s.Caches != "" {
@@ -149,7 +157,11 @@ func guardGit(args []string, git string) []string {
 	case info.IsDir():
 		args = append(args, "--bind", git, git)
 	}
-	for _, name := range []string{"hooks", "config", "config.worktree"} {
+	guarded := []string{"hooks", "config", "config.worktree"}
+	if slices.ContainsFunc(guarded, func(name string) bool { return isLink(filepath.Join(git, name)) }) {
+		return append(args, "--ro-bind", git, git) // a link could be replaced, whatever lies over what it leads to
+	}
+	for _, name := range guarded {
 		path := filepath.Join(git, name)
 		if _, err := os.Lstat(path); err == nil {
 			args = append(args, "--ro-bind", path, path)

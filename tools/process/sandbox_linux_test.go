@@ -176,6 +176,15 @@ func TestACommandInASandboxCannotHaveGitRunSomethingLater(t *testing.T) {
 			"no hooks":       {func(git string) error { return os.RemoveAll(filepath.Join(git, "hooks")) }, "mkdir -p .git/hooks && echo evil >.git/hooks/pre-commit"},
 			"a worktree":     {beWorktree, "echo gitdir: evil >.git"},
 			"a worktree too": {beWorktree, "rm .git && mkdir .git"},
+			"hooks that are a link": {
+				func(git string) error {
+					if err := os.Rename(filepath.Join(git, "hooks"), filepath.Join(git, "../ours")); err != nil {
+						return err
+					}
+					return os.Symlink("../ours", filepath.Join(git, "hooks"))
+				},
+				"rm .git/hooks && mkdir .git/hooks",
+			},
 			"its own configuration": {
 				func(git string) error { return os.WriteFile(filepath.Join(git, "config.worktree"), nil, 0o600) }, "echo evil >.git/config.worktree",
 			},
@@ -190,6 +199,24 @@ func TestACommandInASandboxCannotHaveGitRunSomethingLater(t *testing.T) {
 					t.Errorf("%+v: %s", end, said)
 				}
 			})
+		}
+	}
+}
+
+func TestACommandIsNotRunInASandboxWhoseRepositoryIsALink(t *testing.T) {
+	for range bubblewraps(t) {
+		b := newBox(t)
+		git := filepath.Join(b.root, ".git")
+		if err := os.Rename(git, filepath.Join(b.root, "real")); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink("real", git); err != nil {
+			t.Fatal(err)
+		}
+		p := Program{Cmd: exec.Command("/bin/sh", "-c", "rm .git && mkdir .git"), Sandbox: b.sandbox, Timeout: time.Minute, Output: func(io.Reader) {}}
+		p.Cmd.Dir = b.root
+		if _, err := p.Run(t.Context()); err == nil || !strings.Contains(err.Error(), ".git is a link") {
+			t.Errorf("%v", err)
 		}
 	}
 }

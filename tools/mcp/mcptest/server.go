@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,7 +27,13 @@ import (
 //	deaf     it reads and never answers
 //	broken   it complains and exits with status 1
 //	shy      its list is empty at first; the tool "echo" comes with the first call of "grow"
+//	stubborn it never answers, and goes on when its input has ended
+//	raw      it is no SDK's: what it lists is what the variable [List] says, and what is called says its arguments' lines, as
+//	         many times as they say, once the file that they name is there
 const Mode = "MCPTEST_MODE"
+
+// List is the variable that says what a raw server lists: the result of tools/list.
+const List = "MCPTEST_LIST"
 
 // Main plays a server until its input ends, if the environment says so. It reports whether it did.
 func Main() bool {
@@ -36,6 +43,12 @@ func Main() bool {
 		return false
 	case "deaf":
 		_, _ = io.Copy(io.Discard, os.Stdin)
+		return true
+	case "stubborn":
+		for range time.Tick(time.Hour) {
+		}
+	case "raw":
+		raw()
 		return true
 	case "nonsense":
 		for {
@@ -58,6 +71,53 @@ func Main() bool {
 		fmt.Fprintln(os.Stderr, err)
 	}
 	return true
+}
+
+// raw answers with what a test wants said, whatever that is, and reads nothing meanwhile. In a line $id stands for the call's
+// id and $n for the time; the line $exit ends it.
+func raw() {
+	for in := json.NewDecoder(os.Stdin); ; {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				Arguments struct {
+					args
+					Lines []string
+				}
+			}
+		}
+		if in.Decode(&m) != nil {
+			return
+		}
+		answer := func(result string) { fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result) }
+		switch m.Method {
+		case "initialize":
+			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`)
+		case "tools/list":
+			list := os.Getenv(List)
+			if list == "" {
+				list = `{"tools":[{"name":"say","inputSchema":{"type":"object"}}]}`
+			}
+			answer(list)
+		case "tools/call":
+			a := m.Params.Arguments
+			if a.Until != "" {
+				write(a.File, "begun")
+				await(a.Until)
+			}
+			for n := range max(1, a.Count) {
+				for _, line := range a.Lines {
+					if line == "$exit" {
+						os.Exit(0)
+					}
+					if _, err := fmt.Println(strings.NewReplacer("$id", string(m.ID), "$n", strconv.Itoa(n)).Replace(line)); err != nil {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // Server is the server itself.
@@ -159,12 +219,18 @@ func wait(ctx context.Context, _ *sdk.CallToolRequest, a args) (*sdk.CallToolRes
 // late is told of nothing until a file is there.
 func late(_ context.Context, _ *sdk.CallToolRequest, a args) (*sdk.CallToolResult, error) {
 	write(a.File, "begun")
+	await(a.Until)
+	return text("done after all"), nil
+}
+
+// await waits until a file is there, or its folder is not there any more.
+func await(name string) {
 	for range time.Tick(5 * time.Millisecond) {
-		if _, err := os.Stat(a.Until); err == nil {
-			break
+		_, err := os.Stat(name)
+		if _, gone := os.Stat(filepath.Dir(name)); err == nil || gone != nil {
+			return
 		}
 	}
-	return text("done after all"), nil
 }
 
 func progress(ctx context.Context, r *sdk.CallToolRequest, a args) (*sdk.CallToolResult, error) {

@@ -47,9 +47,10 @@ scene("a transcript that grows keeps its reader's place and is previewed, and a 
   await w.ask("Tell a story to be read.");
   await w.command("Fermata: Open Transcript");
   await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
-  const newest = async (): Promise<number> => Math.max(0, ...[...(await w.editorText()).matchAll(/\bw(\d+)\b/g)].map((m) => Number(m[1])));
-  await w.until("some of the answer", async () => (await w.editorText()).includes("Tell a story to be read.") && (await newest()) > 40);
-  for (let i = 0; i < 12; i++) await w.page.keyboard.press("Control+ArrowUp"); // so that there is room below for what comes
+  const newest = async (): Promise<number> => Number([...(await w.editorText()).matchAll(/\bw(\d+)\b/g)].at(-1)?.[1] ?? 0);
+  await w.until("the question", async () => (await w.editorText()).includes("Tell a story to be read."));
+  for (let i = 0; i < 12; i++) await w.page.keyboard.press("Control+ArrowDown"); // so that there is room below for what comes
+  await w.until("some of the answer", async () => (await newest()) > 20);
   const top = async (): Promise<string | undefined> => (await w.editorText()).split("\n").find((l) => l.trim() !== "");
   const before = { top: await top(), newest: await newest() };
   await w.until("more of the answer", async () => (await newest()) > before.newest + 20);
