@@ -26,13 +26,13 @@ export function activate(context: vscode.ExtensionContext): void {
   const permissions = new Permissions();
   const daemon = new Daemon(context, log, { "fermata/permission": (q, token) => permissions.ask(q, token) });
   const turns = new Turns();
+  const models = new Models(context.workspaceState, daemon);
+  const status = new Status(turns, models); // before the conversation: that it is stopping is seen here first
   const conversation = new Conversation(turns, context.workspaceState, log);
   const sessions = new Sessions(context.workspaceState, daemon, turns, () => conversation.sessions);
   const transcripts = new Transcripts(daemon, turns);
   const inputs = new Inputs(daemon);
   const changes = new Changes(daemon, report);
-  const models = new Models(context.workspaceState, daemon);
-  const status = new Status(turns, models);
   const view = new SessionView(daemon, sessions, turns, (session) => conversation.forget(session));
   const stats = new StatsPage(daemon);
   const asking = new Asking(daemon, sessions, turns, conversation, models, report);

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
 import type { Models } from "./models";
-import { live, promptText, type Turns } from "./turns";
+import { live, promptText, type Turn, type Turns } from "./turns";
 
 // The status bar: what runs and what waits behind it, and a click that stops it; else the way to the transcript. The context
 // key that keys and menus look at is kept here too.
@@ -23,11 +23,15 @@ export class Status implements vscode.Disposable {
   private update(): void {
     const running = this.turns.all().filter(live);
     const stopping = running.length > 0 && running.every((t) => t.phase === "stopping");
+    this.draw(running, stopping);
     const now = stopping ? "stopping" : running.length > 0 ? "running" : "idle";
-    if (now !== this.context) {
-      this.context = now;
-      void vscode.commands.executeCommand("setContext", "fermata.turn", now);
-    }
+    if (now === this.context) return;
+    this.context = now;
+    // Behind the item, which is sent with the next tick: what a key means costs the window more than to show it.
+    setTimeout(() => void vscode.commands.executeCommand("setContext", "fermata.turn", now));
+  }
+
+  private draw(running: Turn[], stopping: boolean): void {
     const model = this.models.chosen;
     const about = model === "" ? "" : l10n.t("Model: {0}", model);
     const newest = running.at(-1);
