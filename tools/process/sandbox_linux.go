@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -40,6 +41,7 @@ func findBubblewrap() (string, error) {
 	defer cancel()
 	probe := exec.CommandContext(ctx, path, append(namespaces(), "--ro-bind", "/", "/", "--", "/bin/sh", "-c", ":")...)
 	probe.Env = []string{}
+	probe.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what it leaves behind is known as an orphan, and collected
 	if said, err := probe.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("bubblewrap at %s does not work here (%v: %s); allow user namespaces, or set [run] sandbox = false",
 			path, err, strings.ToValidUTF8(strings.TrimSpace(string(said[:min(len(said), 300)])), "\uFFFD"))

@@ -221,6 +221,19 @@ func TestACommandIsNotRunInASandboxWhoseRepositoryIsALink(t *testing.T) {
 	}
 }
 
+// guards S14
+func TestTryingWhetherThereIsASandboxLeavesNoProcess(t *testing.T) {
+	dir := t.TempDir()
+	shell(t, t.Context(), dir, "true") // from here on orphans are adopted
+	collectOrphans()
+	before := zombies()
+	_ = (&Sandbox{}).Ready(dir)
+	collectOrphans()
+	if n := zombies(); n > before {
+		t.Errorf("%d dead processes are left", n-before)
+	}
+}
+
 func beWorktree(git string) error {
 	if err := os.RemoveAll(git); err != nil {
 		return err
