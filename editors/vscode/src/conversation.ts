@@ -127,7 +127,11 @@ export class Conversation implements vscode.Disposable {
     const alone = [...this.threads.values()].every((o) => o === s || !here(o.thread));
     if (!alone || editor?.document.uri.toString() !== thread.uri.toString() || editor.selection.end.line !== thread.range?.end.line) return;
     await vscode.commands.executeCommand("workbench.action.focusCommentOnCurrentLine");
-    await vscode.commands.executeCommand("widgetNavigation.focusNext");
+    // A box that is just being made takes no keyboard, and one that has it keeps it.
+    for (const wait of [0, 100, 300]) {
+      await new Promise((resolve) => setTimeout(resolve, wait));
+      await vscode.commands.executeCommand("widgetNavigation.focusNext");
+    }
   }
 
   private newest(root: Turn): Turn {
@@ -193,7 +197,7 @@ export class Conversation implements vscode.Disposable {
       s.pace.now();
     } else if (s.wanted === true && s.lane) {
       delete s.wanted;
-      await this.focus(s);
+      void this.focus(s); // that it is looked at again is not waited for
     }
   }
 

@@ -19,6 +19,19 @@ function given(name: string): string {
   return value;
 }
 
+/** How long a window's host of extensions is given to end with it, in milliseconds. */
+const patience = 15_000;
+
+/** Ends the process that has started another one. */
+function endParent(pid: number): void {
+  try {
+    const parent = Number(/^PPid:\s*(\d+)$/m.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+    if (parent > 1) process.kill(parent, "SIGKILL");
+  } catch {
+    // one of the two has just ended
+  }
+}
+
 /** One project in the place, with its own folder. */
 export interface Project {
   root: string;
@@ -142,6 +155,7 @@ export class Place {
     } else if (project !== undefined) query = `folder=${encodeURIComponent(project.root)}`;
     this.window = new Window(page, this, `${this.url}/?${query}`);
     await this.window.load();
+    if (Array.isArray(project)) await this.window.folders(project.map((p) => path.basename(p.root)));
     return this.window;
   }
 
@@ -240,7 +254,13 @@ export class Place {
     this.window = undefined;
     if (w === undefined) return;
     await w.close();
-    await w.until("the daemon's end", () => this.daemons().length === 0);
+    const begun = Date.now();
+    await w.until("the daemon's end", () => {
+      const left = this.daemons();
+      // VS Code keeps a host of extensions whose window has gone without a word, for hours: it waits for it to come back.
+      if (left.length > 0 && Date.now() - begun > patience) for (const pid of left) endParent(pid);
+      return left.length === 0;
+    });
   }
 
   /** Ends all that was started, and wants what fermata verify wants of the database that is left. */

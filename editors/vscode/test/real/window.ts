@@ -34,6 +34,20 @@ export class Window {
     await this.status().waitFor();
   }
 
+  /** Waits for the folders of a workspace. VS Code at times opens one without them, until it is loaded anew. */
+  async folders(names: string[]): Promise<void> {
+    await this.until("the folders", async () => {
+      for (const name of names) {
+        const row = this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).first();
+        if (await row.waitFor({ timeout: 10_000 }).then(() => true, () => false)) continue;
+        console.log(`   the workspace came without ${name}: it is loaded anew`);
+        await this.reload();
+        return false;
+      }
+      return true;
+    });
+  }
+
   /** The status bar item. */
   status(): Locator {
     return this.page.locator('.statusbar-item[id*="fermata"]').first();
