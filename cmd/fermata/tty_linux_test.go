@@ -115,6 +115,15 @@ const (
 	enter  = "\r"
 )
 
+// openStopped asks something in a terminal, and presses ^C within the answer.
+func openStopped(t *testing.T, dir string) *terminal {
+	t.Helper()
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
+	x.expect("I am")
+	x.typed(ctrlC)
+	return x
+}
+
 // guards D1, D2, D3, S4, S11, P1
 func TestAStopOpensTheLaneAndARedirectGoesOnFromWhatWasShown(t *testing.T) {
 	t.Parallel()
@@ -155,9 +164,7 @@ func TestTheLaneCanBeLeftInEveryUsualWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
-			x.expect("I am")
-			x.typed(ctrlC)
+			x := openStopped(t, dir)
 			x.expect("> ")
 			x.typed(keys)
 			x.expect("Left as it is.")
@@ -172,9 +179,7 @@ func TestTheLaneCanBeLeftInEveryUsualWay(t *testing.T) {
 func TestASecondInterruptLeavesAndTheTurnStillEndsAsStopped(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
-	x.expect("I am")
-	x.typed(ctrlC)
+	x := openStopped(t, dir)
 	x.expect("stopping…")
 	x.typed(ctrlC)
 	x.end(exitStopped)
@@ -187,9 +192,7 @@ func TestASecondInterruptLeavesAndTheTurnStillEndsAsStopped(t *testing.T) {
 func TestAnInterruptThatComesAsASignalLeavesTheLaneToo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
-	x.expect("I am")
-	x.typed(ctrlC)
+	x := openStopped(t, dir)
 	x.expect("> ")
 	if err := x.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -201,9 +204,7 @@ func TestAnInterruptThatComesAsASignalLeavesTheLaneToo(t *testing.T) {
 func TestAPasteOfSeveralLinesIsOneRedirect(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
-	x.expect("I am")
-	x.typed(ctrlC)
+	x := openStopped(t, dir)
 	x.expect("> ")
 	x.typed("\x1b[200~first line\rsecond line\x1b[201~")
 	x.expect("second line")

@@ -197,7 +197,7 @@ export class Conversation implements vscode.Disposable {
       s.pace.now();
     } else if (s.wanted === true && s.lane) {
       delete s.wanted;
-      void this.focus(s); // that it is looked at again is not waited for
+      this.focus(s).catch(() => undefined); // not waited for: it looks again for a while, and the window may go away meanwhile
     }
   }
 
@@ -268,25 +268,11 @@ export class Conversation implements vscode.Disposable {
       const known = all.get(key);
       if (known !== undefined && known.said.markdown === said.markdown && known.said.label === said.label) return known.comment;
       changed = true;
-      return this.comment(all, key, said);
+      const comment = written(said, known?.comment);
+      all.set(key, { said, comment });
+      return comment;
     }));
     return { comments: list, changed };
-  }
-
-  private comment(all: Shown["comments"], key: string, said: Said): vscode.Comment {
-    const known = all.get(key);
-    const comment: vscode.Comment = known?.comment ?? {
-      body: "",
-      mode: vscode.CommentMode.Preview,
-      author: { name: said.author === "you" ? l10n.t("You") : "fermata" },
-    };
-    const body = new vscode.MarkdownString(said.markdown);
-    body.supportHtml = true; // for the dimmed text; what a model says holds none, see markdown.ts
-    comment.body = body;
-    if (said.label !== undefined) comment.label = said.label;
-    else delete comment.label;
-    all.set(key, { said, comment });
-    return comment;
   }
 
   dispose(): void {
@@ -294,6 +280,16 @@ export class Conversation implements vscode.Disposable {
     for (const s of this.threads.values()) end(s);
     this.boxes.dispose();
   }
+}
+
+/** A comment that says this: a new one, or the one that said something else before. */
+function written(said: Said, comment: vscode.Comment = { body: "", mode: vscode.CommentMode.Preview, author: { name: said.author === "you" ? l10n.t("You") : "fermata" } }): vscode.Comment {
+  const body = new vscode.MarkdownString(said.markdown);
+  body.supportHtml = true; // for the dimmed text; what a model says holds none, see markdown.ts
+  comment.body = body;
+  if (said.label !== undefined) comment.label = said.label;
+  else delete comment.label;
+  return comment;
 }
 
 function end(s: Shown): void {
