@@ -1,6 +1,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -101,8 +102,9 @@ func (q *request) opening(notice, words string, revise bool) []string {
 	return out
 }
 
+// withoutIntroduction is an answer without who speaks, unless it says nothing else.
 func withoutIntroduction(s string) string {
-	return strings.TrimSpace(strings.TrimPrefix(s, introduction))
+	return cmp.Or(strings.TrimSpace(strings.TrimPrefix(s, introduction)), s)
 }
 
 // next is the next step of a task, given the results of its calls so far.
