@@ -140,7 +140,7 @@ scene("a window that is loaded anew in the middle of an answer shows the thread 
   await w.answer(/w40/);
   await w.until("the thread below its line", belowItsLine);
   const shown = read(await w.lastComment().locator(".comment-body").innerText());
-  await w.reload();
+  await w.reload(file);
   await w.label(/Stopped here|Cut off/);
   await w.until("the thread below its line again", belowItsLine);
   await w.shot("30-reloaded");
@@ -218,7 +218,7 @@ sceneApart("threads are seen in a window whose other host of extensions comes la
   await w.action("debug-stop").click();
   await w.label("Stopped here");
   await late(async () => {
-    await w.reload();
+    await w.reload("main.go");
     await w.label("Stopped here");
   });
   await w.label("Stopped here");

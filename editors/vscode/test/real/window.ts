@@ -24,10 +24,18 @@ export class Window {
     console.log(`   a window was loaded in ${Date.now() - begun} ms`);
   }
 
-  /** Loads the window anew, as a person does with Developer: Reload Window. */
-  async reload(): Promise<void> {
+  /**
+   * Loads the window anew, as a person does with Developer: Reload Window. What was open before is open again; VS Code at times
+   * does not get to write that down, and then it is opened as a person would.
+   */
+  async reload(open?: string): Promise<void> {
     await this.page.reload();
     await this.ready();
+    if (open === undefined) return;
+    const tab = this.page.locator(".tab.active", { hasText: open });
+    if (await tab.waitFor({ timeout: 10_000 }).then(() => true, () => false)) return;
+    console.log(`   the window came back without ${open}: it is opened again`);
+    await this.file(open);
   }
 
   private async ready(): Promise<void> {
