@@ -122,6 +122,10 @@ bench: ## Run the benchmarks; BENCH=regexp PKG=./transcript narrows, BENCHTIME=5
 	    *) printf '%s\n' "$$line" ;; \
 	  esac; done; exit $$status; }
 
+.PHONY: bench-vscode
+bench-vscode: ## Measure in real VS Code how long a stop takes to be seen
+	@GO='$(GO)' sh editors/vscode/test/all.sh bench
+
 # In this order, cheap ones first.
 CHECKS := check-format check-vet check-fix check-staticcheck check-modules check-tidy check-types check-lua
 CROSS  := $(PLATFORMS:%=check-%)

@@ -6,7 +6,7 @@ import { build } from "esbuild";
 const common = { bundle: true, platform: "node", format: "cjs", logLevel: "warning" };
 
 if (process.argv.includes("--tests")) {
-  const files = ["unit", "real"].flatMap((dir) => readdirSync(`test/${dir}`).filter((f) => f.endsWith(".test.ts")).map((f) => `test/${dir}/${f}`));
+  const files = ["unit", "real"].flatMap((dir) => readdirSync(`test/${dir}`).filter((f) => /\.(test|bench)\.ts$/.test(f)).map((f) => `test/${dir}/${f}`));
   await build({ ...common, entryPoints: files, outdir: "dist/test", outbase: "test", target: "node24", packages: "external", sourcemap: "inline" });
 } else {
   await build({

@@ -10,6 +10,7 @@ import { Models } from "./models";
 import { participant } from "./participant";
 import { Permissions } from "./permission";
 import type { CommandArgs, Session } from "./protocol";
+import { makeReady, meant } from "./ready";
 import { Sessions } from "./sessions";
 import { SessionView } from "./sessionview";
 import { StatsPage } from "./stats";
@@ -99,7 +100,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const guarded = Object.entries({ ...commands, ...viewCommands } as Record<string, (about?: unknown) => unknown>).map(([name, run]) =>
     vscode.commands.registerCommand(name, async (about?: unknown) => {
       try {
-        await run(about);
+        if (meant(about)) await run(about);
       } catch (err) {
         report(err);
       }
@@ -124,6 +125,7 @@ export function activate(context: vscode.ExtensionContext): void {
       if (state === "stopped") turns.lost();
     }),
   );
+  makeReady(["fermata.stop", "fermata.ask"]).then(undefined, (err: unknown) => log.warn(messageOf(err)));
   // Code actions, and the threads that were open before a reload, need it; that it is missing is said when something is asked.
   daemon.start().catch((err: unknown) => log.warn(messageOf(err)));
   const { user, system } = process.cpuUsage(cpu); // other windows and extensions start at the same time

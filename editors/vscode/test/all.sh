@@ -5,6 +5,7 @@
 #   all.sh            all of it
 #   all.sh unit       types, eslint and unit tests
 #   all.sh real [-- NODE-TEST-OPTIONS]   only what runs in real VS Code; --test-name-pattern=stop narrows
+#   all.sh bench      no test: how long a stop in real VS Code takes to be seen
 set -eu
 
 what=${1:-all}
@@ -35,12 +36,12 @@ package() {
 }
 
 mkdir -p dist
-if [ "$what" != real ]; then
+if [ "$what" = all ] || [ "$what" = unit ]; then
   step types sh -c "node node_modules/typescript/bin/tsc -p . && node node_modules/typescript/bin/tsc -p test"
   step eslint node node_modules/eslint/bin/eslint.js src test
 fi
 step 'bundled tests' node esbuild.mjs --tests
-[ "$what" = real ] || step 'unit tests' node --test --test-reporter=dot 'dist/test/unit/*.test.js'
+[ "$what" != all ] && [ "$what" != unit ] || step 'unit tests' node --test --test-reporter=dot 'dist/test/unit/*.test.js'
 [ "$what" != unit ] || exit 0
 step package package
 
@@ -56,4 +57,5 @@ export FERMATA_LIBRARIES="$(value libraries)"
 export FERMATA_VSIX="$here/fermata.vsix"
 cache=$(dirname "$(dirname "$(dirname "$node")")") # .cache/vscode
 export FERMATA_SHOTS="${FERMATA_SHOTS:-$cache/shots}"
+[ "$what" != bench ] || exec node --test --test-reporter=spec 'dist/test/real/*.bench.js'
 step 'in real VS Code' node --test --test-concurrency=1 --test-reporter=spec "$@" 'dist/test/real/*.test.js'

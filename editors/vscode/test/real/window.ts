@@ -259,8 +259,8 @@ export class Window {
   }
 
   /**
-   * Clicks the stop of the thread, and returns what stood on the screen after how many milliseconds, as the page itself saw it:
-   * from the click's own time until what its text was changed to has been painted.
+   * Clicks the stop of the thread, with the button held as long as a hand does, and returns what stood on the screen after how
+   * many milliseconds, as the page itself saw it: from the click's own time until what its text was changed to has been painted.
    */
   async stopClick(): Promise<Record<string, number>> {
     await this.page.evaluate(() => {
@@ -287,7 +287,7 @@ export class Window {
         new MutationObserver(look).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
       }, { capture: true, once: true });
     });
-    await this.action("debug-stop").click();
+    await this.action("debug-stop").click({ delay: 80 });
     await this.label("Stopped here");
     const seen = (): Promise<Record<string, number>> => this.page.evaluate(() => (globalThis as unknown as { fermataSeen: Record<string, number> }).fermataSeen);
     await this.until("the paint", async () => ((await seen())["stopped"] ?? 0) > 0);
