@@ -117,6 +117,9 @@ func (c *command) result(end process.End) Result {
 	if c.boxed && head != "" && looksConfined(out) {
 		res.Output += "\n(" + process.Effect + ")"
 	}
+	if end.Undone != "" {
+		res.Output += "\n(" + end.Undone + ")"
+	}
 	return res
 }
 

@@ -59,13 +59,15 @@ type End struct {
 	Exit   int    // as a shell gives it: 128 + n when signal n ended it
 	Signal string // the name of the signal that ended it, if one did
 	Took   time.Duration
+	Undone string // what the sandbox had to take back of what it did, in a few words
 }
 
 // Run starts the program and returns when it and all that it started are gone, or cannot be ended. The error says why it
 // could not be started. Invariant: no process of it is alive afterwards (S14). Tested by TestNoProcessIsLeft in tools.
 func (p *Program) Run(ctx context.Context) (End, error) {
 	g := newGroup(p.Cmd, p.Secrets)
-	if err := p.Sandbox.confine(p.Cmd, g); err != nil {
+	made, err := p.Sandbox.confine(p.Cmd, g)
+	if err != nil {
 		return End{}, err
 	}
 	read, write, err := os.Pipe()
@@ -120,7 +122,7 @@ func (p *Program) Run(ctx context.Context) (End, error) {
 		case <-time.After(reapTime):
 		}
 	}
-	end.Took = time.Since(begun)
+	end.Took, end.Undone = time.Since(begun), undo(made)
 	// A process outside the group may hold a pipe: what it would say or read is no part of this.
 	over(copied, read)
 	over(fed, feed)

@@ -1,6 +1,8 @@
 package process
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"sync"
 )
@@ -65,19 +67,32 @@ func (s *Sandbox) Says(root string) string {
 	return "none: " + err.Error()
 }
 
-// confine has cmd run in the sandbox, if there is one.
-func (s *Sandbox) confine(cmd *exec.Cmd, g *group) error {
+// confine has cmd run in the sandbox, if there is one. When all its processes are gone, made is the path of something that it must
+// not leave, if it is there; "" where there is nothing to look for.
+func (s *Sandbox) confine(cmd *exec.Cmd, g *group) (made string, err error) {
 	if s == nil {
-		return nil
+		return "", nil
 	}
 	if err := s.Ready(cmd.Dir); err != nil {
-		return err
+		return "", err
 	}
 	arguments, err := s.arguments(cmd.Dir)
 	if err != nil {
-		return err
+		return "", err
 	}
+	made = redirection(cmd.Dir)
 	cmd.Args = append(append([]string{s.program}, arguments...), append([]string{"--", cmd.Path}, cmd.Args[1:]...)...)
 	cmd.Path, g.box = s.program, s.program
-	return nil
+	return made, nil
+}
+
+// undo removes what a command must not leave, and says so; "" when it is not there.
+func undo(made string) string {
+	if _, err := os.Lstat(made); made == "" || err != nil {
+		return ""
+	}
+	if err := os.RemoveAll(made); err != nil {
+		return fmt.Sprintf("it made %s, from which git would run programs, and that could not be removed: %v", made, err)
+	}
+	return fmt.Sprintf("it made %s, from which git would run programs: that was removed", made)
 }

@@ -146,9 +146,19 @@ func (s *Sandbox) arguments(root string) ([]string, error) {
 	return append(args, "--chdir", root), nil
 }
 
-// guardGit keeps what a repository has git run, also outside of the sandbox: its hooks, which get an empty folder where there is
-// none, and its configuration. A folder that something is mounted on cannot be renamed, so no other one takes .git's place. A
-// repository that is made anew in a folder without one is not kept from anything.
+// In a repository's folder these have git run programs: hooks and configurations, its own and those of the repositories of its
+// submodules and worktrees. Where one of the folders is not there, an empty one stands there for the time, which git takes for none.
+var (
+	runFiles   = []string{"config", "config.worktree", commonDir}
+	runFolders = []string{"hooks", "modules", "worktrees"}
+)
+
+// commonDir is the file of a repository that names another one, whose hooks and configuration count then. Nothing can be mounted
+// where it is not there: an empty one would break the repository for everybody.
+const commonDir = "commondir"
+
+// guardGit keeps what a repository has git run, also outside of the sandbox. A folder that something is mounted on cannot be
+// renamed, so no other one takes .git's place. A repository that is made anew in a folder without one is not kept from anything.
 func guardGit(args []string, git string) []string {
 	info, err := os.Lstat(git)
 	switch {
@@ -159,19 +169,36 @@ func guardGit(args []string, git string) []string {
 	case info.IsDir():
 		args = append(args, "--bind", git, git)
 	}
-	guarded := []string{"hooks", "config", "config.worktree"}
-	if slices.ContainsFunc(guarded, func(name string) bool { return isLink(filepath.Join(git, name)) }) {
+	if slices.ContainsFunc(slices.Concat(runFiles, runFolders), func(name string) bool { return isLink(filepath.Join(git, name)) }) {
 		return append(args, "--ro-bind", git, git) // a link could be replaced, whatever lies over what it leads to
 	}
-	for _, name := range guarded {
-		path := filepath.Join(git, name)
-		if _, err := os.Lstat(path); err == nil {
+	for _, name := range runFiles {
+		if path := filepath.Join(git, name); exists(path) {
 			args = append(args, "--ro-bind", path, path)
-		} else if name == "hooks" {
+		}
+	}
+	for _, name := range runFolders {
+		if path := filepath.Join(git, name); exists(path) {
+			args = append(args, "--ro-bind", path, path)
+		} else {
 			args = append(args, "--tmpfs", path, "--remount-ro", path)
 		}
 	}
 	return args
+}
+
+// redirection is where a command could have git use another repository than a folder's own; "" where it cannot write that.
+func redirection(root string) string {
+	git := filepath.Join(root, ".git")
+	if info, err := os.Lstat(git); err != nil || !info.IsDir() || exists(filepath.Join(git, commonDir)) {
+		return ""
+	}
+	return filepath.Join(git, commonDir)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // private are folders that the sandbox has of its own.

@@ -185,20 +185,71 @@ func TestACommandInASandboxCannotHaveGitRunSomethingLater(t *testing.T) {
 				},
 				"rm .git/hooks && mkdir .git/hooks",
 			},
+			"a submodule's hooks":           {nil, "mkdir -p .git/modules/sub/hooks"},
+			"a submodule's hooks too":       {makeFolders("modules/sub/hooks"), "echo evil >.git/modules/sub/hooks/pre-commit"},
+			"a submodule's configuration":   {makeFolders("modules/sub"), "echo evil >.git/modules/sub/config"},
+			"the folder of submodules":      {makeFolders("modules/sub"), "mv .git/modules .git/old"},
+			"another folder for a worktree": {makeFolders("worktrees/w"), "echo ../../../evil >.git/worktrees/w/commondir"},
+			"a worktree that is not there":  {nil, "mkdir -p .git/worktrees/w"},
+			"another repository in the place": {
+				func(git string) error {
+					return os.WriteFile(filepath.Join(git, "commondir"), []byte("../real\n"), 0o600)
+				}, "echo ../evil >.git/commondir",
+			},
 			"its own configuration": {
 				func(git string) error { return os.WriteFile(filepath.Join(git, "config.worktree"), nil, 0o600) }, "echo evil >.git/config.worktree",
 			},
 		} {
 			t.Run(name, func(t *testing.T) {
 				b := newBox(t)
-				if err := tt.prepare(filepath.Join(b.root, ".git")); err != nil {
-					t.Fatal(err)
+				if tt.prepare != nil {
+					if err := tt.prepare(filepath.Join(b.root, ".git")); err != nil {
+						t.Fatal(err)
+					}
 				}
 				end, said := b.run(t, t.Context(), tt.command)
 				if end.Exit == 0 || !strings.Contains(said, "Read-only file system") && !strings.Contains(said, "Device or resource busy") {
 					t.Errorf("%+v: %s", end, said)
 				}
 			})
+		}
+	}
+}
+
+// Git commits in a sandbox; and where a command has it use another repository's hooks, that is taken back when it has ended.
+func TestTheRepositoryOfASandboxStaysTheOneThatGitUses(t *testing.T) {
+	for range bubblewraps(t) {
+		b := newBox(t)
+		git := func(args ...string) string {
+			t.Helper()
+			cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b.invalid"}, args...)...)
+			cmd.Dir = b.root
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, out)
+			}
+			return strings.TrimSpace(string(out))
+		}
+		if err := os.RemoveAll(filepath.Join(b.root, ".git")); err != nil {
+			t.Fatal(err)
+		}
+		git("init", "-q", "-b", "main")
+		git("add", "f")
+		git("commit", "-q", "-m", "one")
+		end, said := b.run(t, t.Context(), `echo y >>f && git add f && git -c user.name=a -c user.email=a@b.invalid commit -q -m two && git switch -q -c other && git stash list && git status --short f
+			mkdir -p evil/hooks && printf '#!/bin/sh\necho ran >ran\n' >evil/hooks/post-commit && chmod +x evil/hooks/post-commit && echo ../evil >.git/commondir`)
+		if end.Exit != 0 || said != "" || !strings.HasSuffix(end.Undone, ".git/commondir, from which git would run programs: that was removed") {
+			t.Errorf("%+v: %s", end, said)
+		}
+		git("commit", "-q", "--allow-empty", "-m", "three")
+		if got, want := git("log", "--format=%s"), "three\ntwo\none"; got != want {
+			t.Errorf("the log is %q, not %q", got, want)
+		}
+		if _, err := os.Lstat(filepath.Join(b.root, "ran")); err == nil {
+			t.Error("git ran a program of the command's")
+		}
+		if worktrees := git("worktree", "list", "--porcelain"); strings.Count(worktrees, "worktree ") != 1 {
+			t.Errorf("worktrees: %s", worktrees)
 		}
 	}
 }
@@ -232,6 +283,10 @@ func TestTryingWhetherThereIsASandboxLeavesNoProcess(t *testing.T) {
 	if n := zombies(); n > before {
 		t.Errorf("%d dead processes are left", n-before)
 	}
+}
+
+func makeFolders(path string) func(git string) error {
+	return func(git string) error { return os.MkdirAll(filepath.Join(git, path), 0o700) }
 }
 
 func beWorktree(git string) error {

@@ -14,3 +14,5 @@ func findBubblewrap() (string, error) {
 func fits(string, string) error { return nil }
 
 func (s *Sandbox) arguments(string) ([]string, error) { return nil, s.err }
+
+func redirection(string) string { return "" }
