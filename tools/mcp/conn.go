@@ -25,7 +25,8 @@ const protocolVersion = "2025-11-25"
 // Bounds of what a server can have us read.
 const (
 	messageBytes  = 16 << 20 // of one message; less in tests
-	listed        = 2000     // tools of a list, of those that are wanted
+	listed        = 2000     // tools of a list, of those that are wanted: the first by name (M4)
+	listedAll     = 20_000   // tools of a list that are looked at
 	partingTime   = 3 * time.Second
 	progressBytes = 64 << 10               // of what is told of a call while it runs
 	comingTime    = 100 * time.Millisecond // for answers that have come to be taken, when a connection is closed
@@ -227,20 +228,30 @@ func (c *conn) lost(err error) bool {
 	return c.over() || c.calls.Err() != nil || c.wire.broken() || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)
 }
 
-// tools are those of the server's list that are wanted; nil: all.
-func (c *conn) tools(ctx context.Context, wanted []string) (all []*sdk.Tool, err error) {
+// tools are those of the server's list that are wanted; nil: all. In whatever order it lists more than are taken, the
+// same ones are.
+func (c *conn) tools(ctx context.Context, wanted []string) (some []*sdk.Tool, err error) {
+	first := func() {
+		slices.SortStableFunc(some, byName)
+		some = some[:min(len(some), listed)]
+	}
+	seen := 0
 	for t, err := range c.session.Tools(ctx, nil) {
 		if err != nil {
 			return nil, err
 		}
-		if wanted != nil && !slices.Contains(wanted, t.Name) {
-			continue
+		if wanted == nil || slices.Contains(wanted, t.Name) {
+			some = append(some, t)
 		}
-		if all = append(all, t); len(all) == listed {
+		if len(some) == 2*listed {
+			first()
+		}
+		if seen++; seen == listedAll {
 			break
 		}
 	}
-	return all, nil
+	first()
+	return some, nil
 }
 
 // follow has progress told what the server says of a call while it runs. It gives the call's token.

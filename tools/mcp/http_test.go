@@ -23,6 +23,7 @@ type rawAddress struct {
 	listen func(w http.ResponseWriter, r *http.Request) // nil: it has no stream of its own
 	answer func(w http.ResponseWriter, r *http.Request) // to what it asked; nil: it asks nothing
 	list   atomic.Pointer[string]                       // of tools
+	fails  atomic.Pointer[func(w http.ResponseWriter)]  // instead of giving it
 
 	mu       sync.Mutex
 	sessions int
@@ -79,6 +80,10 @@ func (a *rawAddress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.mu.Unlock()
 		reply(w, m.ID, `{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}`)
 	case "tools/list":
+		if fails := a.fails.Load(); fails != nil {
+			(*fails)(w)
+			return
+		}
 		reply(w, m.ID, *a.list.Load())
 	case "tools/call":
 		a.call(w, r, m.ID, m.Params.Arguments)
@@ -214,6 +219,49 @@ func TestAListenersStreamThatBreaksEndsNothingAndTheListIsReadEachTurn(t *testin
 	close(goOn)
 	if r := result(t, running); r.Output != "fine" || b.conn() != c {
 		t.Errorf("%s: %s", r.State, r.Output)
+	}
+}
+
+// An address whose listener had broken and that answers no more was waited for by every turn, for as long as its list may take.
+func TestAnAddressThatGivesNoListIsNotAskedForItByEveryTurn(t *testing.T) {
+	var asked atomic.Int32
+	a := &rawAddress{listen: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") }}
+	c := a.start(t)
+	b := newBench(t, c)
+	b.tools(t.Context())
+	conn := b.conn()
+	b.until("the stream is over", func() bool { return conn.wire.unheard() })
+	a.fails.Store(new(func(w http.ResponseWriter) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	for turn := range 5 {
+		offered, warnings := b.tools(t.Context())
+		if !slices.Equal(names(offered), []string{"srv__say"}) || (len(warnings) > 0) != (turn == 0) {
+			t.Errorf("turn %d: %q, %q", turn, names(offered), warnings)
+		}
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked %d times", n)
+	}
+}
+
+// guards M4
+func TestOfAVeryLongListTheSameToolsAreTakenInWhateverOrderItComes(t *testing.T) {
+	var all [][]string
+	for _, order := range []func(i int) int{func(i int) int { return i }, func(i int) int { return 4999 - i }} {
+		var list []string
+		for i := range 5000 {
+			list = append(list, fmt.Sprintf(`{"name":"t%04d","inputSchema":{"type":"object"}}`, order(i)))
+		}
+		a := &rawAddress{}
+		a.list.Store(new(`{"tools":[` + strings.Join(list, ",") + `]}`))
+		b := newBench(t, a.start(t))
+		offered, _ := b.tools(t.Context())
+		all = append(all, names(offered))
+	}
+	if len(all[0]) != offered || all[0][0] != "srv__t0000" || !slices.Equal(all[0], all[1]) {
+		t.Errorf("%d %q, %d %q", len(all[0]), all[0][0], len(all[1]), all[1][0])
 	}
 }
 

@@ -45,6 +45,8 @@ type server struct {
 	failed   error        // the last of them
 	again    time.Time    // not to be started before
 	told     bool         // the user knows that it fails
+	unlisted int          // times in a row that its list could not be read while it ran
+	relist   time.Time    // the list is not to be read before
 	closed   bool
 }
 
@@ -80,15 +82,16 @@ type offer struct {
 func (s *server) offer(ctx context.Context) (o offer) {
 	begun := time.Now()
 	s.mu.Lock()
-	conn, known := s.conn, s.tools != nil
+	conn, known, due := s.conn, s.tools != nil, !time.Now().Before(s.relist)
 	s.mu.Unlock()
 	switch {
 	case !known:
 		_, o.err = s.ensure(ctx)
-	case conn != nil && !conn.over() && (conn.changed.CompareAndSwap(true, false) || conn.wire.unheard()):
+	case due && conn != nil && !conn.over() && (conn.changed.CompareAndSwap(true, false) || conn.wire.unheard()):
 		err := s.list(ctx, conn)
 		if err != nil {
 			conn.changed.Store(true) // it is still to be read
+			s.unread()
 		}
 		if err != nil && !conn.lost(err) {
 			o.err = err
@@ -192,6 +195,14 @@ func (s *server) failLocked(err error) {
 	s.log.Warn("the MCP server cannot be used", "err", err)
 }
 
+// unread has the list of a server that is slow to give it not waited for with every turn.
+func (s *server) unread() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.relist = time.Now().Add(min(backOff<<min(s.unlisted, 10), backOffTo))
+	s.unlisted++
+}
+
 // lost takes note that a connection is over, and closes it, with what the server has left behind. It says how.
 func (s *server) lost(c *conn, cause error) error {
 	c.close()
@@ -227,6 +238,7 @@ func (s *server) list(ctx context.Context, c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tools, s.notes, s.told = fit, append(s.notes, notes...), false
+	s.unlisted, s.relist = 0, time.Time{}
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (s *server) fit(list []*sdk.Tool) (fit []tools.Tool, notes []string) {
 		}
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *sdk.Tool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list, byName)
 	fit = []tools.Tool{}
 	taken := map[string]string{}
 	seen := map[string]bool{}
@@ -72,6 +72,8 @@ func (s *server) fit(list []*sdk.Tool) (fit []tools.Tool, notes []string) {
 	}
 	return fit, notes
 }
+
+func byName(a, b *sdk.Tool) int { return cmp.Compare(a.Name, b.Name) }
 
 // nameOf is what models call a tool: the server's name, "__", and its own as far as that is allowed. Where that is not the
 // whole, or another tool has it, the digest of its own makes it one of a kind.
