@@ -226,8 +226,12 @@ func (t *Turn) proceed(ctx context.Context, s *Session, m Model, start Start, re
 	if next, nextStart := r.handOver(ctx, start, rep.Outcome); next != nil {
 		last = false
 		go func() { // ends with the turn, which Agent.Close waits for
-			rep, err := next.proceed(ctx, s, m, nextStart, release)
-			next.finish(rep, err)
+			rep, err := Report{}, errPanicked
+			defer func() {
+				t.agent.bug("a turn that was queued", recover())
+				next.finish(rep, err)
+			}()
+			rep, err = next.proceed(ctx, s, m, nextStart, release)
 		}()
 	}
 	rep.Returned = append(t.inherited, r.reporter.report().Returned...)

@@ -101,8 +101,7 @@ func (c *calls) preview(ctx context.Context, k *call, q permit.Call) (diff strin
 		return "", nil
 	}
 	defer func() {
-		if p := recover(); p != nil {
-			c.agent.o.Log.Error("a tool panicked before its permission", "tool", k.Name, "panic", p)
+		if c.agent.bug("what "+k.Name+" would change", recover()) {
 			diff, bad = "", nil
 		}
 	}()

@@ -160,7 +160,10 @@ func (m *Message) wait(ctx context.Context, q *transcript.MessageQueued) (Receip
 func (m *Message) start(ctx context.Context, q *transcript.MessageQueued, start Start) (Receipt, error) {
 	t := m.own
 	start.ClientID, start.queued, start.messages = "", q, []transcript.MessageID{q.Message}
-	go func() { _, _ = t.Run(context.WithoutCancel(ctx), start) }() // ends with the turn, which Agent.Close waits for
+	go func() { // ends with the turn, which Agent.Close waits for
+		defer func() { t.agent.bug("a turn that was queued", recover()) }()
+		_, _ = t.Run(context.WithoutCancel(ctx), start)
+	}()
 	select {
 	case <-t.begun:
 	case <-t.done:

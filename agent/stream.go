@@ -37,6 +37,9 @@ type received struct {
 	mail bool // a message came instead: it is to be queued
 }
 
+// errBug is how an answer breaks off whose reading has panicked.
+var errBug = &model.Error{Class: "internal", Message: "an error inside fermata; its log says more"}
+
 // open starts the goroutine that reads the response; it ends when the stream ends or close is called.
 func (st *stream) open(ctx context.Context, req model.Request) {
 	ctx, st.cancel = context.WithCancelCause(ctx)
@@ -45,6 +48,15 @@ func (st *stream) open(ctx context.Context, req model.Request) {
 	go func() {
 		defer close(st.closed)
 		defer close(st.deltas)
+		defer func() {
+			if !st.agent.bug("the reading of an answer", recover()) {
+				return
+			}
+			select {
+			case st.deltas <- received{err: errBug}:
+			case <-ctx.Done():
+			}
+		}()
 		for d, err := range st.m.Provider.Stream(ctx, req) {
 			select {
 			case st.deltas <- received{d: d, err: err}:

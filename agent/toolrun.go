@@ -157,15 +157,7 @@ func (c *calls) decide(ctx context.Context, k *call) error {
 	k.state, c.asking = callAsked, k
 	q := Question{Session: c.s.ID(), Turn: c.id, Step: c.step, Call: question, CallID: k.ID, Why: decision.Why, Narrow: decision.Narrow}
 	go func() { // ends with the answer, at the latest when a stop cancels c.ctx
-		if question.Command != "" {
-			q.Sandbox = c.agent.o.Sandbox.Says(c.s.Workspace())
-		}
-		var bad *tools.Result
-		var reply Reply
-		var err error
-		if q.Diff, bad = c.preview(c.ctx, k, question); bad == nil {
-			reply, err = c.agent.o.Client.Permission(c.ctx, q)
-		}
+		bad, reply, err := c.question(k, q)
 		c.send(func() error {
 			c.asking = nil
 			if k.state != callAsked {
@@ -181,6 +173,22 @@ func (c *calls) decide(ctx context.Context, k *call) error {
 		})
 	}()
 	return nil
+}
+
+// question asks, and gives the answer; bad is the result of a call that there is nothing to ask about.
+func (c *calls) question(k *call, q Question) (bad *tools.Result, reply Reply, err error) {
+	defer func() {
+		if c.agent.bug("a question about "+k.Name, recover()) {
+			err = errors.New("it could not be asked about, by an error inside fermata")
+		}
+	}()
+	if q.Call.Command != "" {
+		q.Sandbox = c.agent.o.Sandbox.Says(c.s.Workspace())
+	}
+	if q.Diff, bad = c.preview(c.ctx, k, q.Call); bad == nil {
+		reply, err = c.agent.o.Client.Permission(c.ctx, q)
+	}
+	return bad, reply, err
 }
 
 // settleUnasked settles a call that cannot succeed.
@@ -245,8 +253,7 @@ func (c *calls) start(ctx context.Context, k *call) error {
 // execute runs the tool in the calling goroutine.
 func (c *calls) execute(k *call) (result tools.Result) {
 	defer func() {
-		if p := recover(); p != nil {
-			c.agent.o.Log.Error("a tool panicked", "tool", k.Name, "panic", p)
+		if c.agent.bug("the tool "+k.Name, recover()) {
 			result = tools.Result{State: tools.Failed, Output: fmt.Sprintf("internal error in %s; nothing more is known", k.Name)}
 		}
 	}()
