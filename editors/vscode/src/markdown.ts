@@ -1,16 +1,20 @@
 // Text that a model said, as markdown that shows all of it and does nothing else: no HTML of its own, no picture that would be
 // fetched from somewhere (nothing leaves this machine because a model said so), no icon in place of characters.
+//
+// What is code here need not be code to VS Code, which reads lists, quotes and backslashes too. So where something in it would do
+// anything if it were none, it is written anew, as what is code wherever it stands.
 
 const open = '<span style="color:var(--vscode-disabledForeground);">';
 
 /** The longest run of words in one span, in UTF-16 units: VS Code breaks no line within one. */
 const run = 24;
 
-/** Markdown of what a model said; code stays as it is. */
+/** What begins HTML or a picture where it is not in code. */
+const acts = /<(?=[A-Za-z/!?])|!(?=\[)/;
+
+/** Markdown of what a model said; code stays as it is, and a block of code that it leaves open is ended. */
 export function harmless(text: string): string {
-  return pieces(text)
-    .map((p) => (p.code ? p.text : p.text.replace(/<(?=[A-Za-z/!?])/g, "&lt;").replace(/!(?=\[)/g, "!\\")))
-    .join("");
+  return pieces(closed(text)).map(shown).join("");
 }
 
 /**
@@ -18,7 +22,32 @@ export function harmless(text: string): string {
  * are dimmed a few at a time, between what marks lists, headings and emphasis, so that those stay what they are.
  */
 export function dim(text: string): string {
-  return pieces(closed(text)).map((p) => (p.code ? (/^`[^`\n]+`$/.test(p.text) ? `${open}${p.text}</span>` : p.text) : dimLines(harmless(p.text)))).join("");
+  return pieces(closed(text)).map((p) => {
+    if (p.code === undefined) return dimLines(shown(p));
+    return p.code === "block" || p.text.includes("\n") ? shown(p) : `${open}${shown(p)}</span>`;
+  }).join("");
+}
+
+function shown(p: Piece): string {
+  if (p.code === undefined) return p.text.replace(/<(?=[A-Za-z/!?])/g, "&lt;").replace(/!(?=\[)/g, "!\\");
+  if (!acts.test(p.text)) return p.text;
+  return p.code === "block" ? block(p.text) : `<code>${escape(p.text.replace(/^`+ ?| ?`+$/g, "").replace(/\s+/g, " "))}</code>`;
+}
+
+/** A block of code anew, outside of all lists and quotes; with a language, without which its mark could end another block. */
+function block(text: string): string {
+  const lines = text.replace(/\n$/, "").split("\n");
+  const [, indent = "", fence = "", language = ""] = /^(\s*)(`{3,}|~{3,})\s*([\w+#.-]*)/.exec(lines[0] ?? "") ?? [];
+  const ended = lines.length > 1 && ends(lines.at(-1) ?? "", fence);
+  const inner = lines.slice(1, ended ? -1 : undefined).map((l) => l.slice(Math.min(indent.length, l.length - l.trimStart().length)));
+  const mark = "`".repeat(Math.max(2, ...[...inner.join("\n").matchAll(/`+/g)].map((m) => m[0].length)) + 1);
+  return `\n${mark}${language || "text"}\n${inner.join("\n")}\n${mark}\n${ended ? "\n" : ""}`;
+}
+
+/** Whether a line ends a block that began with a mark. */
+function ends(line: string, fence: string): boolean {
+  const mark = line.trim();
+  return mark.startsWith(fence) && /^(`+|~+)$/.test(mark);
 }
 
 function dimLines(text: string): string {
@@ -32,7 +61,7 @@ function dimLine(line: string): string {
   const flush = (): void => {
     if (words.trim() !== "") {
       const [, before = "", inner = "", behind = ""] = /^(\s*)([^]*?)(\s*)$/.exec(words) ?? [];
-      out.push(before, ...(inner.match(new RegExp(`[^]{1,${run}}`, "gu")) ?? []).map((part) => `${open}${part}</span>`), behind);
+      out.push(before, ...(inner.match(new RegExp(`(?:&lt;|[^]){1,${run}}`, "gu")) ?? []).map((part) => `${open}${part}</span>`), behind);
     } else out.push(words);
     words = "";
   };
@@ -76,14 +105,38 @@ function step(least: number, size: number): number {
   return Math.ceil(least / half) * half;
 }
 
-/** Text in which no character means anything. */
+/** What is said piece by piece, as markdown without pictures, for where no HTML is drawn. */
+export class Spoken {
+  private held = "";
+
+  /** What of it can be shown now. */
+  add(text: string): string {
+    const all = this.held + text;
+    this.held = all.endsWith("!") ? "!" : ""; // a picture may begin with it
+    return all.slice(0, all.length - this.held.length).replace(/!(?=\[)/g, "!\\");
+  }
+
+  /** What was held back until something else came. */
+  rest(): string {
+    const held = this.held;
+    this.held = "";
+    return held;
+  }
+}
+
+/** Text in which no character means anything; addresses in it are links, as anywhere. */
 export function escape(text: string): string {
-  return text.replace(/[\\`*_{}[\]()#+\-.!|<>~$&]/g, "\\$&").replace(/\n/g, "  \n");
+  return text.split(/(https?:\/\/[\w./:?=&%#~+@,;-]*[\w/=%#~+@-])/).map((part, i) => (i % 2 === 1 ? `<${part}>` : plain(part))).join("").replace(/\n/g, "  \n");
+}
+
+function plain(text: string): string {
+  // No backslash before what begins HTML: an address before it would take that as a part of itself.
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/[\\`*_{}[\]()#+\-.!|>~$]/g, "\\$&");
 }
 
 /** Text as inline code. */
 export function code(text: string): string {
-  const line = text.replace(/\s+/g, " ");
+  const line = text.replace(/\s+/g, " ") || " ";
   const ticks = "`".repeat(Math.max(0, ...[...line.matchAll(/`+/g)].map((m) => m[0].length)) + 1);
   const pad = line.startsWith("`") || line.endsWith("`") ? " " : "";
   return ticks + pad + line + pad + ticks;
@@ -91,36 +144,41 @@ export function code(text: string): string {
 
 interface Piece {
   text: string;
-  code: boolean;
+  code?: "block" | "span";
 }
+
+/** What begins a block of code, at whatever depth of a list. */
+const begins = /^\s*(`{3,}(?=[^`]*$)|~{3,})/;
 
 /** Cuts a text into code and what is none, in order and with nothing left out. */
 function pieces(text: string): Piece[] {
   const out: Piece[] = [];
   let prose: string[] = [];
-  let block: string[] = [];
+  let lines: string[] = [];
   let fence = "";
   const flush = (): void => {
     if (prose.length > 0) out.push(...inline(prose.join("")));
     prose = [];
   };
   for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
-    const mark = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/.exec(line.trimEnd())?.[1];
     if (fence !== "") {
-      block.push(line);
-      if (mark?.startsWith(fence) === true && line.trim() === mark) {
-        out.push({ text: block.join(""), code: true });
-        block = [];
+      lines.push(line);
+      if (ends(line, fence)) {
+        out.push({ text: lines.join(""), code: "block" });
+        lines = [];
         fence = "";
       }
-    } else if (mark !== undefined) {
+      continue;
+    }
+    fence = begins.exec(line.trimEnd())?.[1] ?? "";
+    if (fence === "") prose.push(line);
+    else {
       flush();
-      fence = mark;
-      block = [line];
-    } else prose.push(line);
+      lines = [line];
+    }
   }
   flush();
-  if (block.length > 0) out.push({ text: block.join(""), code: true });
+  if (lines.length > 0) out.push({ text: lines.join(""), code: "block" });
   return out;
 }
 
@@ -129,10 +187,10 @@ function inline(text: string): Piece[] {
   let from = 0;
   // A span of code ends within its paragraph.
   for (const m of text.matchAll(/(?<!`)(`+)(?!`)((?:(?!\n\s*\n)[^])*?[^`])\1(?!`)/g)) {
-    out.push({ text: text.slice(from, m.index), code: false }, { text: m[0], code: true });
+    out.push({ text: text.slice(from, m.index) }, { text: m[0], code: "span" });
     from = m.index + m[0].length;
   }
-  out.push({ text: text.slice(from), code: false });
+  out.push({ text: text.slice(from) });
   return out;
 }
 
@@ -146,10 +204,8 @@ function closed(text: string): string {
 function openFence(text: string): string {
   let fence = "";
   for (const line of text.split("\n")) {
-    const mark = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})/.exec(line)?.[1];
-    if (mark === undefined) continue;
-    if (fence === "") fence = mark;
-    else if (mark.startsWith(fence) && line.trim() === mark) fence = "";
+    if (fence === "") fence = begins.exec(line)?.[1] ?? "";
+    else if (ends(line, fence)) fence = "";
   }
   return fence;
 }

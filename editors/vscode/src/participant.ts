@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
-import { harmless } from "./markdown";
+import { Spoken } from "./markdown";
 import type { Models } from "./models";
 import type { TurnStarted } from "./protocol";
 import type { Sessions } from "./sessions";
@@ -19,10 +19,11 @@ export function participant(daemon: Daemon, sessions: Sessions, models: Models):
     const session = await sessions.forQuestion(root);
     const clientId = randomUUID();
     let turn: string | undefined;
+    const spoken = new Spoken();
     const listening = daemon.onEvent((e) => {
       if (e.session !== session) return;
       if (e.kind === "turn.started" && "entry" in e && (e.entry as TurnStarted).client_id === clientId) turn = (e.entry as TurnStarted).turn;
-      if (e.kind === "delta" && "text" in e && e.turn === turn && e.part === "text") response.markdown(harmless(e.text));
+      if (e.kind === "delta" && "text" in e && e.turn === turn && e.part === "text") response.markdown(spoken.add(e.text));
       if (e.kind === "retracted" && "why" in e && e.turn === turn) response.progress(l10n.t("trying again…"));
     });
     // Cancelling the request is a stop, and its reply a result.
@@ -33,6 +34,7 @@ export function participant(daemon: Daemon, sessions: Sessions, models: Models):
       if (r.outcome === "stopped" && r.kept !== undefined) response.markdown(`\n\n*${l10n.t("{0} words kept: the model will see exactly this.", r.kept.words)}*`);
       return {};
     } finally {
+      response.markdown(spoken.rest());
       listening.dispose();
     }
   };

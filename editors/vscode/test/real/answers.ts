@@ -93,10 +93,12 @@ scene("a selection is asked about by its code action, and the answer draws no pi
     return action.waitFor({ timeout: 3000 }).then(() => true, () => false);
   });
   await action.click();
-  await w.quickInput("What is selected?");
+  await w.quickInput("What is selected? (See https://go.dev/ref/spec#Method_sets.)");
   await w.answer("a picture");
   await w.idle();
   assert.equal(await w.thread().locator(".comment-body img").count(), 0);
+  assert.equal(await w.thread().getByText("https://go.dev/ref/spec#Method_sets", { exact: true }).count(), 1, "an address is a link, and nothing but itself");
+  await w.shot("05-no-picture");
   assert.match(await w.lastComment().innerText(), /!\[a picture\].*<b>it<\/b>|!a picture.*<b>it<\/b>/);
   const prompt = (await place().log(project)).findLast((e) => e.kind === "turn.started")?.entry["prompt"] as { type: string; text: string }[];
   assert.deepEqual(prompt.map((p) => p.type), ["text", "selection"]);
