@@ -103,3 +103,17 @@ func TestOthersAreToldOfTurns(t *testing.T) {
 		}
 	})
 }
+
+func TestASelectionThatExcludesItsEndIsWhatIsSeen(t *testing.T) {
+	inBoth(t, "reply\nsay ok\nreply\nsay ok\nreply\nsay ok\n", func(t *testing.T, u *user) {
+		u.Ex("set selection=exclusive")
+		u.Ex("call setline(1, 'package äö end')")
+		for n, q := range [][2]string{{"wvll", "\\näö\\n"}, {"wvl", "\\nä\\n"}, {"wvj0", "\\näö end\\n"}} {
+			u.Type("1G0" + q[0] + ":Fermata ask Q<CR>")
+			u.Until("its end", "local all = require('fermata.turns').all() return #all == ... and all[#all].state == 'completed'", n+1)
+			if body := u.last(); !strings.Contains(body[strings.LastIndex(body, "main.go"):], q[1]) {
+				t.Errorf("%s: the request ends in\n%s", q[0], body[strings.LastIndex(body, "main.go"):])
+			}
+		}
+	})
+}

@@ -50,3 +50,30 @@ func TestChangesAreShownInDiffsRevertedAndPutBack(t *testing.T) {
 		}
 	})
 }
+
+func TestAFileWithAPercentSignAndOneOfDOSAreShownAsTheyWereChanged(t *testing.T) {
+	inBoth(t, `reply
+call write_file {"path":"100%d %s.txt","content":"fresh\n"}
+call edit_file {"path":"dos.txt","old":"two","new":"zwei"}
+reply
+say Done.
+`, func(t *testing.T, u *user) {
+		u.write("project/dos.txt", "one\r\ntwo\r\nthree\r\n")
+		u.Type(":Fermata ask Q<CR>")
+		u.answer("y")
+		u.See("+zwei")
+		u.answer("y")
+		u.See("Answered…Done.")
+		u.Type(":Fermata changes<CR>")
+		u.See("All 2 files, a tab for each")
+		u.Type("1<CR>")
+		u.Until("both", "return #vim.api.nvim_list_tabpages() == 3")
+		u.noErrors()
+		u.Lua(nil, `for _, win in ipairs(vim.api.nvim_list_wins()) do
+			if vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)):match('project/dos.txt$') then vim.api.nvim_set_current_win(win) end
+		end`)
+		if hl := u.Text("return vim.fn.diff_hlID(1, 1) .. ' ' .. (vim.fn.diff_hlID(2, 1) ~= 0 and 'changed' or 'same')"); hl != "0 changed" {
+			t.Errorf("the lines of the diff are %s", hl)
+		}
+	})
+}

@@ -75,3 +75,15 @@ func TestAnEditForAnotherTextIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestAnEditLeavesTheUndoLevelsOfTheUserAlone(t *testing.T) {
+	inBoth(t, editNotes, func(t *testing.T, u *user) {
+		u.Ex("edit notes.txt | setlocal undolevels=77")
+		u.Type(":Fermata ask Q<CR>")
+		u.answer("s")
+		u.See("Done.")
+		if got := u.Text("return vim.go.undolevels .. ' ' .. vim.bo.undolevels"); got != "1000 77" {
+			t.Errorf("the undo levels are %s", got)
+		}
+	})
+}

@@ -214,3 +214,30 @@ func TestANarrowScreenShowsWhatMatters(t *testing.T) {
 		u.See("Stopped here · 10 words kept")
 	})
 }
+
+func TestWrongOptionsAreSaid(t *testing.T) {
+	inBoth(t, "reply\nsay ok\n", func(t *testing.T, u *user) {
+		for given, want := range map[string]string{
+			"'yes'":                      "vim.g.fermata is a string; it must be a table",
+			"{ keys = { stop = '' } }":   "vim.g.fermata.keys.stop",
+			"{ keys = true }":            "vim.g.fermata.keys is a boolean",
+			"{ args = { 1 } }":           "vim.g.fermata.args",
+			"{ args = { model = 'x' } }": "vim.g.fermata.args",
+			"{ env = { A = true } }":     "vim.g.fermata.env",
+			"{ root_markers = {} , path = 'x', args={{}} }": "vim.g.fermata.args",
+			"{ root_markers = { 1 } }":                      "vim.g.fermata.root_markers",
+			"{ inline = { lines = -2 } }":                   "vim.g.fermata.inline.lines",
+			"{ inline = { width = 0 } }":                    "vim.g.fermata.inline.width",
+			"{ inline = { width = 33.5 } }":                 "vim.g.fermata.inline.width",
+			"{ lane = { height = 2.5 } }":                   "vim.g.fermata.lane.height",
+			"{ lane = { width = 0 } }":                      "vim.g.fermata.lane.width",
+			"function() error('mine') end":                  "mine",
+		} {
+			var problems []string
+			u.Lua(&problems, "vim.g.fermata = "+given+" local ok, p = pcall(require('fermata.config').problems) return ok and (#p > 0 and p or {'none'}) or {'CRASH ' .. p}")
+			if got := strings.Join(problems, "\n"); !strings.Contains(got, want) || strings.Contains(got, "CRASH") {
+				t.Errorf("of %s is said %q, want %q", given, got, want)
+			}
+		}
+	})
+}

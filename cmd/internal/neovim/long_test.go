@@ -141,3 +141,19 @@ func TestALongTranscriptIsThereAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestALongSummaryIsCutAtOnce(t *testing.T) {
+	inBoth(t, "reply\nsay ok\n", func(t *testing.T, u *user) {
+		var r struct {
+			Ms        float64
+			Text, Odd string
+		}
+		u.Lua(&r, `local phrase = require('fermata.phrase')
+			local start = vim.uv.hrtime()
+			local text = phrase.short(('ä'):rep(20000), 10)
+			return { Ms = (vim.uv.hrtime() - start) / 1e6, Text = text, Odd = phrase.short('a\0b\27c' .. ('d'):rep(30), 10) }`)
+		if r.Ms > 20 || r.Text != strings.Repeat("ä", 9)+"…" || r.Odd != "a b cdddd…" {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -10,7 +10,8 @@ import (
 // answer waits until the permission question hears keys, then types one.
 func (u *user) answer(key string) {
 	u.t.Helper()
-	u.Until("the question to have the focus", "return vim.bo.filetype == 'fermata-permission'")
+	u.Until("the question to hear keys", `local footer = vim.api.nvim_win_get_config(0).footer
+		return vim.bo.filetype == 'fermata-permission' and footer[1][2] == 'FermataKey'`)
 	u.Type(key)
 }
 
@@ -85,5 +86,58 @@ func TestAnEditIsShownAsADiffBeforeItIsAllowed(t *testing.T) {
 		if got := u.read("notes.txt"); got != "one\nzwei\nthree\nfour\nfive\n" {
 			t.Errorf("the file is %q", got)
 		}
+	})
+}
+
+func TestAQuestionHearsNothingThatWasTypedBehindEscape(t *testing.T) {
+	inBoth(t, "reply\nwait 200ms\ncall run {\"command\":\"echo x > one\"}\nreply\nsay ok\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Go<CR>i")
+		u.See("Fermata asks to run this · when you leave this mode")
+		u.Type("<Esc>")
+		u.Until("the question to have the focus", "return vim.bo.filetype == 'fermata-permission'")
+		u.Type("yy")
+		u.answer("n")
+		u.See("Answered…denied…ok")
+	})
+}
+
+func TestAQuestionThatIsLeftForAnotherModeComesWithTheNextNormalOne(t *testing.T) {
+	inBoth(t, "reply\nwait 200ms\ncall run {\"command\":\"echo x > one\"}\nreply\nsay ok\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Go<CR>i")
+		u.See("Fermata asks to run this · when you leave this mode")
+		u.Type("<Esc>i")
+		u.Until("insert mode", "return vim.api.nvim_get_mode().mode == 'i'")
+		u.Type("<Esc>")
+		u.answer("n")
+		u.See("Answered…denied…ok")
+	})
+}
+
+func TestACommandOfSeveralLinesIsAskedAbout(t *testing.T) {
+	inBoth(t, "reply\ncall run {\"command\":\"echo a\\n\\u001b[2Jecho b\\u0000\\r\\n\"}\nreply\nsay ok\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Go<CR>")
+		u.answer("n")
+		u.See("Answered…denied…ok")
+		u.noErrors()
+	})
+}
+
+func TestAQuestionOfSeveralLinesIsShown(t *testing.T) {
+	inBoth(t, "reply\nsay ok\n", func(t *testing.T, u *user) {
+		u.Lua(nil, `coroutine.wrap(function()
+			require('fermata.permission').ask({ turn = 't', call = 'c', tool = 'read_file', summary = 'read it', path = 'a\nb', why = 'first\nsecond' })
+		end)()`)
+		u.See("Fermata asks to read it…a…b…first…second")
+		u.noErrors()
+	})
+}
+
+// guards S14: a stop is heard at once.
+func TestAQuestionHearsAStopBeforeAnythingElse(t *testing.T) {
+	inBoth(t, "reply\nsay Now.\ncall run {\"command\":\"echo x > one\"}\nreply\nsay ok\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Go<CR>")
+		u.Until("the question to have the focus", "return vim.bo.filetype == 'fermata-permission'")
+		u.Type("<C-c>")
+		u.See("Stopped here…not started, stopped by you", "What should it do instead?")
 	})
 }

@@ -205,3 +205,48 @@ func TestAMessageOfWhichNothingWasSentIsNamedInTheModelInput(t *testing.T) {
 		}
 	})
 }
+
+// guards D2: of an older turn too.
+func TestARedirectOfAnOlderTurnIsSeenAtThatTurn(t *testing.T) {
+	inBoth(t, "reply\nsay \"one two \"\nhang\n"+strings.Repeat("reply\nsay Yes.\n", 5), func(t *testing.T, u *user) {
+		u.Type(":Fermata ask First<CR>")
+		u.See("one two")
+		u.stop()
+		u.See("What should it do instead?")
+		u.Type("<Esc>")
+		for n, q := range []string{"B", "C", "D", "E"} {
+			u.Type(":Fermata ask " + q + "<CR>")
+			u.Until("its end", "local all = require('fermata.turns').all() return #all == ... and all[#all].state == 'completed'", n+2)
+		}
+		u.Ex("Fermata transcript")
+		u.See("Yes.")
+		u.Lua(nil, "require('fermata.lane').redirect('Shorter', require('fermata.turns').all()[1])")
+		u.Until("its end", "local all = require('fermata.turns').all() return #all == 6 and all[6].state == 'completed'")
+		live := u.settled()
+		u.Ex("bwipeout")
+		u.Ex("Fermata transcript")
+		if fresh := u.settled(); live != fresh {
+			t.Errorf("the live transcript is\n%s\nopened anew it is\n%s", live, fresh)
+		}
+	})
+}
+
+// guards D1: only what was stopped is called so.
+func TestTheLaneOfATurnThatAnsweredSaysSo(t *testing.T) {
+	inBoth(t, "reply\nsay \"Eins zwei.\"\n", func(t *testing.T, u *user) {
+		u.Type(":Fermata ask Q<CR>")
+		u.See("Answered")
+		u.Ex("Fermata transcript")
+		u.See("> Q…Eins zwei.")
+		u.Type("Gk0R")
+		u.See("╭ Answered · 2 words ─…Eins zwei.…╭ Redirect")
+		u.Type("<Esc>")
+		u.Quit()
+		u.start(Options{}, "main.go")
+		u.Ex("Fermata transcript")
+		u.See("> Q…Eins zwei.")
+		u.Type("Gk0R")
+		u.See("╭ Redirect")
+		u.SeeNot("Stopped here", "0 words")
+	})
+}

@@ -24,13 +24,14 @@ local function selection(buf, place)
   local lines = vim.api.nvim_buf_get_lines(buf, place.line1 - 1, place.line2, false)
   local range, text
   if place.col1 then
-    local finish = { place.line2, math.min(place.col2, math.max(#lines[#lines] - 1, 0)) }
-    range = vim.lsp.util.make_given_range_params({ place.line1, place.col1 }, finish, buf, client.encoding).range
     local last = lines[#lines]
-    local stop = finish[2] + 1 -- all bytes of the last character
+    local col2 = math.min(place.col2, math.max(#last - 1, 0))
+    local stop = col2 + 1 -- all bytes of the last character
     while stop < #last and last:byte(stop + 1) >= 0x80 and last:byte(stop + 1) < 0xC0 do
       stop = stop + 1
     end
+    local finish = { place.line2, vim.o.selection == 'exclusive' and stop or col2 }
+    range = vim.lsp.util.make_given_range_params({ place.line1, place.col1 }, finish, buf, client.encoding).range
     lines[#lines] = last:sub(1, stop)
     lines[1] = lines[1]:sub(place.col1 + 1)
     text = table.concat(lines, '\n')
@@ -57,7 +58,16 @@ end
 function M.place(line1, line2)
   local from, to = vim.api.nvim_buf_get_mark(0, '<'), vim.api.nvim_buf_get_mark(0, '>')
   if vim.fn.visualmode() == 'v' and from[1] == line1 and to[1] == line2 then
-    return { line1 = line1, line2 = line2, col1 = from[2], col2 = to[2] }
+    local col2 = to[2]
+    if vim.o.selection == 'exclusive' and (line1 < line2 or col2 > from[2]) then -- the mark is behind the last character
+      local text = vim.api.nvim_buf_get_lines(0, line2 - 1, line2, false)[1]
+      if col2 == 0 then
+        return { line1 = line1, line2 = line2 - 1, col1 = from[2], col2 = vim.v.maxcol }
+      end
+      col2 = math.min(col2, #text)
+      col2 = col2 - 1 + vim.str_utf_start(text, col2)
+    end
+    return { line1 = line1, line2 = line2, col1 = from[2], col2 = col2 }
   end
   return { line1 = line1, line2 = line2 }
 end

@@ -1,5 +1,6 @@
 --- What a turn changed, in Neovim's own diff: before on the left, the file as it is now on the right, a tab for each file. And
 --- back again: a revert leaves alone what was changed since, and can be undone.
+local buffers = require('fermata.buffer')
 local client = require('fermata.client')
 local notify = require('fermata.notify')
 local phrase = require('fermata.phrase')
@@ -25,14 +26,16 @@ end
 ---@param path string for the filetype
 ---@return integer
 local function scratch(name, text, path)
-  local buf = vim.fn.bufnr('^' .. vim.fn.fnameescape(name) .. '$')
-  if buf < 0 then
-    buf = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(buf, name)
+  local buf = buffers.named(name)
+  text = text:gsub('^\239\187\191', ''):gsub('\n$', '') -- as Neovim reads a file
+  local lines = vim.split(text, '\n', { plain = true })
+  local _, ends = text:gsub('\r\n', '')
+  if ends > 0 and ends == #lines - 1 then
+    for i, line in ipairs(lines) do
+      lines[i] = line:gsub('\r$', '')
+    end
   end
-  vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, vim.split((text:gsub('\n$', '')), '\n', { plain = true }))
-  vim.bo[buf].modifiable = false
+  buffers.fill(buf, lines)
   vim.bo[buf].bufhidden = 'wipe'
   local filetype = vim.filetype.match({ filename = path, buf = buf })
   if filetype then
@@ -48,14 +51,16 @@ local function diff(turn, file)
     notify.info(('%s is no text; it was %s'):format(file.path, file.state))
     return
   end
-  local prefix = ('fermata://%%s/%s/%s'):format(turn, file.path)
-  local left = scratch(prefix:format('before'), file.beforeText or '', file.path)
+  local function name(of)
+    return ('fermata://%s/%s/%s'):format(of, turn, file.path)
+  end
+  local left = scratch(name('before'), file.beforeText or '', file.path)
   vim.cmd.tabnew()
   local empty = vim.api.nvim_get_current_buf()
   if file.state ~= 'deleted' and file.now ~= 'reverted' and file.uri then
     vim.cmd.edit(vim.fn.fnameescape(vim.uri_to_fname(file.uri)))
   else
-    vim.api.nvim_win_set_buf(0, scratch(prefix:format('after'), file.afterText or '', file.path))
+    vim.api.nvim_win_set_buf(0, scratch(name('after'), file.afterText or '', file.path))
   end
   if vim.api.nvim_buf_is_valid(empty) and empty ~= vim.api.nvim_get_current_buf() then
     pcall(vim.api.nvim_buf_delete, empty, {})

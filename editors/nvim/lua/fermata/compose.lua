@@ -50,6 +50,7 @@ local function float(lines, title, place, enter)
     title_pos = 'left',
     zindex = 60,
   })
+  vim.wo[win].winfixbuf = true
   vim.wo[win].wrap = true
   vim.wo[win].linebreak = true
   return buf, win
@@ -66,15 +67,12 @@ local function rows(lines, width)
   return n
 end
 
---- Opens the input; one that is open is left first.
+--- Where the windows are on the screen as it is now.
 ---@param spec fermata.Compose
-function M.open(spec)
-  if open then
-    open.close()
-  end
-  require('fermata.highlight').define()
+---@return { row: integer, col: integer, width: integer, height: integer } input
+---@return { row: integer, col: integer, width: integer, height: integer }? above nil when it has no room
+local function places(spec)
   local options = config.get().lane
-  local back = vim.api.nvim_get_current_win()
   local width = math.max(math.min(options.width, vim.o.columns - 4), 10)
   local free = vim.o.lines - vim.o.cmdheight - 2
   local height = math.min(math.max(3, rows(vim.split(spec.text or '', '\n'), width)), math.max(1, math.floor(free / 2)))
@@ -82,19 +80,39 @@ function M.open(spec)
   local total = height + 2 + (above > 0 and above + 2 or 0)
   local row = math.max(0, math.floor((free - total) / 2))
   local col = math.max(0, math.floor((vim.o.columns - width - 2) / 2))
+  local over = above > 0 and { row = row, col = col, width = width, height = above } or nil
+  return { row = over and row + above + 2 or row, col = col, width = width, height = height }, over
+end
+
+--- Opens the input; one that is open is left first. Over the command-line window nothing can be opened: it comes behind it.
+---@param spec fermata.Compose
+function M.open(spec)
+  if vim.fn.getcmdwintype() ~= '' then
+    vim.api.nvim_create_autocmd('CmdwinLeave', {
+      once = true,
+      callback = vim.schedule_wrap(function()
+        M.open(spec)
+      end),
+    })
+    return
+  end
+  if open then
+    open.close()
+  end
+  require('fermata.highlight').define()
+  local back = vim.api.nvim_get_current_win()
+  local place, over = places(spec)
 
   local partial
-  if spec.above and above > 0 then
-    local buf, win =
-      float(spec.above.lines, spec.above.title, { row = row, col = col, width = width, height = above }, false)
+  if over then
+    local buf, win = float(spec.above.lines, spec.above.title, over, false)
     vim.bo[buf].modifiable = false
     vim.wo[win].winhighlight = 'NormalFloat:FermataAnswer,FloatTitle:FermataStopped'
     vim.api.nvim_win_set_cursor(win, { #spec.above.lines, 0 }) -- where it was stopped
-    partial, row = win, row + above + 2
+    partial = win
   end
   local text = spec.text or ''
-  local buf, win =
-    float(vim.split(text, '\n'), spec.title, { row = row, col = col, width = width, height = height }, true)
+  local buf, win = float(vim.split(text, '\n'), spec.title, place, true)
   vim.bo[buf].filetype = 'fermata-prompt'
 
   local closed, sent = false, false
@@ -102,22 +120,28 @@ function M.open(spec)
   local function lines()
     return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
   end
+  local function remember()
+    if not sent and vim.api.nvim_buf_is_valid(buf) and lines() ~= text then
+      M.remember(lines())
+    end
+  end
   local function close()
     if closed then
       return
     end
     closed, open = true, nil
-    local written = vim.api.nvim_buf_is_valid(buf) and lines() or ''
-    if not sent and written ~= text then
-      M.remember(written)
+    remember()
+    local here = vim.api.nvim_get_current_win()
+    local inside = here == win or here == partial
+    if inside then
+      vim.cmd.stopinsert()
     end
-    vim.cmd.stopinsert()
     for _, w in ipairs({ win, partial }) do
       if vim.api.nvim_win_is_valid(w) then
         vim.api.nvim_win_close(w, true)
       end
     end
-    if vim.api.nvim_win_is_valid(back) then
+    if inside and vim.api.nvim_win_is_valid(back) then
       vim.api.nvim_set_current_win(back)
     end
     if not sent and spec.left then
@@ -201,10 +225,27 @@ function M.open(spec)
     { 'TextChanged', 'TextChangedI' },
     { group = group, buffer = buf, callback = placeholder }
   )
+  vim.api.nvim_create_autocmd('VimResized', {
+    group = group,
+    callback = function()
+      if closed then
+        return
+      end
+      place, over = places(spec)
+      vim.api.nvim_win_set_config(win, vim.tbl_extend('force', place, { relative = 'editor' }))
+      if partial and vim.api.nvim_win_is_valid(partial) then
+        local config_of = vim.tbl_extend('force', over or {}, { relative = over and 'editor' or nil, hide = not over })
+        vim.api.nvim_win_set_config(partial, config_of)
+      end
+    end,
+  })
   vim.api.nvim_create_autocmd('WinClosed', {
     group = group,
     pattern = tostring(win),
-    callback = vim.schedule_wrap(close),
+    callback = function()
+      remember() -- while the buffer is there
+      vim.schedule(close)
+    end,
   })
   placeholder()
   show(text)

@@ -32,22 +32,81 @@ local defaults = {
   lane = { width = 90, height = 12 },
 }
 
+--- What a value must be, if it is not.
+---@alias fermata.Rule fun(value: any): string?
+
+---@param ok boolean
+---@param must string
+---@return string?
+local function unless(ok, must)
+  return not ok and must or nil
+end
+
+---@type fermata.Rule
+local function text(value)
+  return unless(type(value) == 'string', 'a string')
+end
+
+---@param ... string types of the values
+---@return fun(value: table): boolean
+local function holds(...)
+  local kinds = { ... }
+  return function(value)
+    for _, one in pairs(value) do
+      if not vim.list_contains(kinds, type(one)) then
+        return false
+      end
+    end
+    return true
+  end
+end
+
+---@type fermata.Rule
+local function texts(value)
+  return unless(vim.islist(value) and holds('string')(value), 'a list of strings')
+end
+
+---@type fermata.Rule
+local function variables(value)
+  local named = type(value) == 'table' and (next(value) == nil or not vim.islist(value))
+  return unless(named and holds('string', 'number')(value), 'a table of names and their values')
+end
+
+---@param least integer
+---@return fermata.Rule
+local function whole(least)
+  return function(value)
+    local ok = type(value) == 'number' and value >= least and value % 1 == 0
+    return unless(ok, ('a whole number from %d on'):format(least))
+  end
+end
+
 local types = {
-  path = 'string',
-  args = 'table',
-  env = 'table',
-  root_markers = 'table',
-  keys = { stop = { 'string', false } },
-  inline = { lines = 'number', width = 'number' },
-  lane = { width = 'number', height = 'number' },
+  path = text,
+  args = texts,
+  env = variables,
+  root_markers = texts,
+  keys = {
+    stop = function(value)
+      return unless(value == false or type(value) == 'string' and value ~= '', 'a key or false')
+    end,
+  },
+  inline = {
+    lines = function(value)
+      local share = type(value) == 'number' and value > 0 and value < 1
+      return unless(share or not whole(1)(value), 'a whole number from 1 on, or a share below 1')
+    end,
+    width = whole(10),
+  },
+  lane = { width = whole(10), height = whole(1) },
 }
 
----@param want any a type's name, a list of those or a table of options
+---@param want fermata.Rule|table or a table of options
 ---@param value any
 ---@param name string
 ---@param problems string[]
 local function check(want, value, name, problems)
-  if type(want) == 'table' and not vim.islist(want) then
+  if type(want) == 'table' then
     if type(value) ~= 'table' then
       table.insert(problems, ('%s is a %s; it must be a table'):format(name, type(value)))
       return
@@ -64,13 +123,10 @@ local function check(want, value, name, problems)
     end
     return
   end
-  for _, one in ipairs(type(want) == 'table' and want or { want }) do
-    if value == one or type(value) == one then
-      return
-    end
+  local must = want(value)
+  if must then
+    table.insert(problems, ('%s is %s; it must be %s'):format(name, vim.inspect(value), must))
   end
-  local names = type(want) == 'table' and table.concat(vim.tbl_map(tostring, want), ' or ') or want
-  table.insert(problems, ('%s is %s; it must be %s'):format(name, vim.inspect(value), names))
 end
 
 local cached ---@type fermata.Config?
@@ -78,10 +134,14 @@ local cached_problems ---@type string[]
 
 local function read()
   local given = vim.g.fermata
-  if type(given) == 'function' then
-    given = given()
-  end
   cached_problems = {}
+  if type(given) == 'function' then
+    local ok, got = pcall(given)
+    if not ok then
+      table.insert(cached_problems, 'vim.g.fermata is a function that fails: ' .. tostring(got))
+    end
+    given = ok and got or nil
+  end
   if given ~= nil then
     check(types, given, 'vim.g.fermata', cached_problems)
   end

@@ -6,9 +6,7 @@ local M = {}
 
 ---@param buf integer
 local function break_undo(buf)
-  vim.api.nvim_buf_call(buf, function()
-    vim.cmd('let &undolevels = &undolevels')
-  end)
+  vim.bo[buf].undolevels = vim.bo[buf].undolevels -- only the local value: the global one is the user's
 end
 
 ---@param change lsp.TextDocumentEdit

@@ -14,6 +14,7 @@ local interval = 40 -- milliseconds between two drawings
 ---@field turn fermata.Turn
 ---@field buf integer
 ---@field mark integer
+---@field at integer the line, 0-based, where it was drawn last
 ---@field wrap fermata.Wrap
 
 local shown = {} ---@type table<fermata.Turn, fermata.Inline>
@@ -89,11 +90,12 @@ end
 
 ---@param inline fermata.Inline
 local function draw(inline)
-  local line = line_of(inline)
-  if not line then
-    remove(inline.turn)
-    return
+  if not vim.api.nvim_buf_is_loaded(inline.buf) then
+    return -- it comes back with the buffer
   end
+  local last = vim.api.nvim_buf_line_count(inline.buf) - 1
+  local line = line_of(inline) or math.min(inline.at, last)
+  inline.at = line
   vim.api.nvim_buf_set_extmark(inline.buf, namespace, line, 0, {
     id = inline.mark,
     virt_lines = virtual_lines(inline),
@@ -141,12 +143,15 @@ local function map(buf)
     return
   end
   local wanted = runs_in(buf)
+  local function own(mode)
+    return vim.api.nvim_buf_call(buf, function()
+      return vim.fn.maparg(key, mode, false, true)
+    end)
+  end
+  if mapped[buf] and own('n').buffer ~= 1 then
+    mapped[buf] = nil -- they went when the buffer was unloaded
+  end
   if wanted and not mapped[buf] then
-    local function own(mode)
-      return vim.api.nvim_buf_call(buf, function()
-        return vim.fn.maparg(key, mode, false, true)
-      end)
-    end
     if own('n').buffer == 1 then
       return -- the user has a map of their own there
     end
@@ -221,6 +226,30 @@ local function listen()
   end
 end
 
+--- Opens the fold, and scrolls so far, that an answer has room under its line.
+---@param inline fermata.Inline
+local function reveal(inline)
+  local win = vim.api.nvim_get_current_win()
+  if vim.api.nvim_win_get_buf(win) ~= inline.buf then
+    return
+  end
+  local top = vim.fn.getwininfo(win)[1].topline
+  local height = vim.api.nvim_win_get_height(win)
+  if inline.at + 1 < top or inline.at + 1 > vim.fn.line('w$', win) then
+    return
+  end
+  local row = inline.at + 1
+  if vim.fn.foldclosed(row) >= 0 then -- nothing is drawn in a closed fold
+    vim.cmd(row .. 'foldopen!')
+  end
+  local _, lines = room(inline.buf)
+  local above = vim.api.nvim_win_text_height(win, { start_row = top - 1, end_row = inline.at }).all
+  local missing = math.min(above + lines + 2 - height, inline.at + 1 - top)
+  if missing > 0 then
+    vim.fn.winrestview({ topline = top + missing })
+  end
+end
+
 ---@param turn fermata.Turn
 local function new(turn)
   if shown[turn] or not turn.buf or not turn.line or not vim.api.nvim_buf_is_loaded(turn.buf) then
@@ -242,6 +271,7 @@ local function new(turn)
   local inline = {
     turn = turn,
     buf = turn.buf,
+    at = line,
     wrap = Wrap.new((room(turn.buf))),
     mark = vim.api.nvim_buf_set_extmark(turn.buf, namespace, line, 0, {}),
   }
@@ -250,6 +280,9 @@ local function new(turn)
   draw(inline)
   map(turn.buf)
   listen()
+  if turn.state == 'asking' then
+    reveal(inline)
+  end
 end
 
 turns.on('new', new)
@@ -290,8 +323,41 @@ turns.on('changed', function(turn)
   listen()
 end)
 
+local group = vim.api.nvim_create_augroup('fermata.inline', {})
+
+--- Calls fn for what is shown in the buffer of an event.
+---@param event string
+---@param fn fun(inline: fermata.Inline)
+local function on_buffer(event, fn)
+  vim.api.nvim_create_autocmd(event, {
+    group = group,
+    callback = function(args)
+      for _, inline in pairs(shown) do
+        if inline.buf == args.buf then
+          fn(inline)
+        end
+      end
+    end,
+  })
+end
+
+on_buffer('BufUnload', function(inline)
+  inline.at = line_of(inline) or inline.at
+end)
+
+on_buffer('BufReadPost', function(inline)
+  draw(inline)
+  map(inline.buf)
+end)
+
+on_buffer('BufWipeout', function(inline)
+  mapped[inline.buf] = nil
+  remove(inline.turn)
+  listen()
+end)
+
 vim.api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
-  group = vim.api.nvim_create_augroup('fermata.inline', {}),
+  group = group,
   callback = function()
     for turn, inline in pairs(shown) do
       local width = room(inline.buf)

@@ -1,5 +1,6 @@
 --- Model inputs: the exact bytes that a model was sent, indented for reading, each part a fold that says what it is and which
 --- entry of the log it came from. The line that says whether they have the SHA-256 taken when they were sent is the first.
+local buffers = require('fermata.buffer')
 local client = require('fermata.client')
 local notify = require('fermata.notify')
 local phrase = require('fermata.phrase')
@@ -166,17 +167,9 @@ local function load(root, params, done)
       notify.failed(err)
       return
     end
-    local name = 'fermata://input/' .. result.request.request
-    local buf = vim.fn.bufnr('^' .. name .. '$')
-    if buf < 0 then
-      buf = vim.api.nvim_create_buf(false, true)
-      vim.api.nvim_buf_set_name(buf, name)
-    end
+    local buf = buffers.named('fermata://input/' .. result.request.request)
     local lines, folds = page(result)
-    vim.bo[buf].modifiable = true
-    vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-    vim.bo[buf].modifiable = false
-    vim.bo[buf].modified = false
+    buffers.fill(buf, lines)
     vim.bo[buf].bufhidden = 'hide'
     vim.bo[buf].filetype = 'fermata-input'
     vim.bo[buf].syntax = 'jsonc'

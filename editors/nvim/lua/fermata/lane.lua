@@ -47,7 +47,7 @@ local function send(turn, text)
   end)
 end
 
---- Opens the lane of a turn that was stopped.
+--- Opens the lane of a turn that has ended, most often by a stop.
 ---@param turn fermata.Turn
 function M.open(turn)
   local compose = require('fermata.compose')
@@ -62,12 +62,12 @@ function M.open(turn)
       end
     end
   end
-  if not silent then
-    local lines = vim.split(table.concat(turn.text), '\n')
+  if not silent and (turn.result or #turn.text > 0) then -- of a turn of another time only the transcript knows what was said
+    local lines = vim.split(table.concat(turn.text):gsub('\r\n?', '\n'), '\n')
     while #lines > 1 and lines[#lines] == '' do
       table.remove(lines)
     end
-    local title = (' Stopped here · %s kept '):format(phrase.count(turn.words, 'word'))
+    local title = (' %s '):format((phrase.state(turn)))
     local fates = phrase.fates(turn.tools)
     if fates ~= '' then
       table.insert(lines, '')

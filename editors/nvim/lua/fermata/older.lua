@@ -1,5 +1,6 @@
 --- The older entries of a long transcript. They are fetched a page at a time, and each page is put above what is shown slice by
 --- slice, so that Neovim is free in between: it decodes no reply and makes no folds of more than it can in a few milliseconds.
+local buffers = require('fermata.buffer')
 local client = require('fermata.client')
 local notify = require('fermata.notify')
 local refs_of = require('fermata.refs')
@@ -22,6 +23,10 @@ local function put(t, edit, lines, refs, done)
   local left, last = #lines, #refs
   local function one()
     if not vim.api.nvim_buf_is_loaded(t.buf) then
+      return
+    end
+    if buffers.locked(t.buf) then
+      vim.defer_fn(one, interval)
       return
     end
     local first = math.max(0, left - slice)

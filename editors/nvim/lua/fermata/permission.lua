@@ -1,5 +1,6 @@
 --- Permission questions: a small float with the command or the diff. It takes the focus only in normal mode, and a moment
---- later than it is seen, so that nobody allows anything by what they were typing. A stop answers a question by closing it.
+--- later than it is seen, and hears keys only once none was typed for a moment, so that nobody allows anything by what they were
+--- typing. A stop answers a question by closing it.
 local notify = require('fermata.notify')
 local turns = require('fermata.turns')
 
@@ -10,9 +11,13 @@ local M = {}
 ---@field reply fun(result: table)
 ---@field buf? integer
 ---@field win? integer
+---@field title? string
+---@field hears boolean keys count
+---@field taken boolean it took the focus
+---@field timer? uv.uv_timer_t until keys count
 
 local waiting = {} ---@type fermata.Question[] the first one is shown
-local deaf = 250 -- milliseconds from showing until keys count
+local deaf = 250 -- milliseconds from showing to taking the focus, and without a key until keys count
 
 ---@param question fermata.Question
 local function close(question)
@@ -20,6 +25,10 @@ local function close(question)
     vim.api.nvim_win_close(question.win, true)
   end
   question.win = nil
+  if question.timer then
+    question.timer:close()
+    question.timer = nil
+  end
 end
 
 local show
@@ -45,6 +54,12 @@ local function why(question)
       settle(question, { answer = 'deny', why = text ~= '' and text or nil })
     end
   end)
+end
+
+--- It allows nothing, so that it is heard at once.
+---@param question fermata.Question
+local function stop(question)
+  turns.stop(turns.get(question.params.turn))
 end
 
 --- What the answer for the session covers.
@@ -79,13 +94,7 @@ local choices = {
     end,
   },
   { 'N', 'no, because…', why },
-  {
-    '<C-c>',
-    'stop the turn',
-    function(q)
-      turns.stop(turns.get(q.params.turn))
-    end,
-  },
+  { '<C-c>', 'stop the turn', stop },
 }
 
 ---@param params table
@@ -97,7 +106,7 @@ local function content(params)
   elseif params.command and params.command ~= '' then
     return vim.split(params.command, '\n'), 'sh'
   end
-  return { params.path or params.summary or params.tool }
+  return vim.split(params.path or params.summary or params.tool, '\n')
 end
 
 ---@param params table
@@ -118,6 +127,51 @@ local function focus(question)
   end
 end
 
+--- What the keys do; they stand out when they count.
+---@param question fermata.Question
+---@return [string, string][]
+local function footer(question)
+  local out = {}
+  for _, choice in ipairs(choices) do
+    local name = type(choice[2]) == 'function' and choice[2](question.params) or choice[2]
+    table.insert(out, { ' ' .. choice[1], question.hears and 'FermataKey' or 'FermataDetail' })
+    table.insert(out, { ' ' .. name .. ' ', 'FermataDetail' })
+  end
+  return out
+end
+
+--- Keys count a moment from now.
+---@param question fermata.Question
+local function hush(question)
+  local function hear(hears)
+    question.hears = hears
+    if question.win and vim.api.nvim_win_is_valid(question.win) then
+      vim.api.nvim_win_set_config(question.win, { title = question.title, footer = footer(question) })
+    end
+  end
+  hear(false)
+  question.timer = question.timer or assert(vim.uv.new_timer())
+  question.timer:start(
+    deaf,
+    0,
+    vim.schedule_wrap(function()
+      hear(true)
+    end)
+  )
+end
+
+--- Takes the focus, if that disturbs nobody.
+---@param question fermata.Question
+---@return boolean
+local function take(question)
+  if question.win and not question.taken and can_focus() then
+    question.taken = true
+    focus(question)
+    hush(question)
+  end
+  return question.taken
+end
+
 ---@param question fermata.Question
 local function open(question)
   require('fermata.highlight').define()
@@ -126,7 +180,7 @@ local function open(question)
   local notes = {}
   for _, note in ipairs({ params.why or '', params.sandbox or '' }) do
     if note ~= '' then
-      table.insert(notes, note)
+      vim.list_extend(notes, vim.split(note, '\n'))
     end
   end
   if #notes > 0 then
@@ -136,14 +190,8 @@ local function open(question)
   for i, line in ipairs(lines) do
     lines[i] = line:gsub('[%z\1-\8\11-\31\127]', '�')
   end
-  local footer = {}
-  for _, choice in ipairs(choices) do
-    local name = type(choice[2]) == 'function' and choice[2](params) or choice[2]
-    table.insert(footer, { ' ' .. choice[1], 'FermataKey' })
-    table.insert(footer, { ' ' .. name .. ' ', 'FermataDetail' })
-  end
   local width = 0
-  for _, piece in ipairs(footer) do
+  for _, piece in ipairs(footer(question)) do
     width = width + vim.api.nvim_strwidth(piece[1])
   end
   for _, line in ipairs(lines) do
@@ -169,7 +217,7 @@ local function open(question)
   end
   local what = params.command and params.command ~= '' and 'run this' or summary(params)
   local more = #waiting > 1 and (' (1 of %d)'):format(#waiting) or ''
-  local title = (' Fermata asks to %s%s '):format(what, more)
+  question.title = (' Fermata asks to %s%s '):format(what, more)
   question.buf = buf
   question.win = vim.api.nvim_open_win(buf, false, {
     relative = 'editor',
@@ -179,34 +227,38 @@ local function open(question)
     height = height,
     border = 'rounded',
     style = 'minimal',
-    title = title,
-    footer = footer,
+    title = question.title,
+    footer = footer(question),
     zindex = 70,
   })
-  local ready = false
+  vim.wo[question.win].winfixbuf = true
   for _, choice in ipairs(choices) do
     vim.keymap.set('n', choice[1], function()
-      if ready then
+      if question.hears or choice[3] == stop then
         choice[3](question)
+      else
+        hush(question) -- somebody types on
       end
     end, { buffer = buf, nowait = true, desc = 'Fermata: answer' })
   end
   vim.defer_fn(function()
-    ready = true
-    if question.win and can_focus() then
-      focus(question)
-    elseif question.win then
-      vim.api.nvim_win_set_config(question.win, { title = title .. '· when you leave this mode ' })
-      vim.api.nvim_create_autocmd('ModeChanged', {
-        pattern = '*:n',
-        once = true,
-        callback = vim.schedule_wrap(function()
-          if question.win and can_focus() then
-            focus(question)
-          end
-        end),
-      })
+    if take(question) or not question.win then
+      return
     end
+    question.hears = true -- for who goes to it
+    local title = question.title .. '· when you leave this mode '
+    vim.api.nvim_win_set_config(question.win, { title = title, footer = footer(question) })
+    vim.api.nvim_create_autocmd('ModeChanged', {
+      pattern = '*:n',
+      callback = function()
+        if question.taken or not question.win then
+          return true -- it is needed no more
+        end
+        vim.schedule(function()
+          take(question)
+        end)
+      end,
+    })
   end, deaf)
   vim.api.nvim_create_autocmd('WinClosed', {
     pattern = tostring(question.win),
@@ -243,6 +295,8 @@ function M.ask(params)
   local yielded = false
   table.insert(waiting, {
     params = params,
+    hears = false,
+    taken = false,
     reply = function(answer)
       result = answer
       if yielded then
@@ -261,7 +315,11 @@ end
 --- Moves to the question that waits.
 function M.answer()
   if waiting[1] then
+    waiting[1].taken = true
     focus(waiting[1])
+    if not waiting[1].hears then
+      hush(waiting[1])
+    end
   else
     notify.info('nothing is asked')
   end

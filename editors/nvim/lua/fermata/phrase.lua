@@ -15,10 +15,11 @@ end
 ---@param width integer
 ---@return string
 function M.short(text, width)
-  text = vim.trim((text:gsub('%s+', ' ')))
+  text = vim.trim((text:gsub('[%s%c%z]+', ' ')))
   if vim.api.nvim_strwidth(text) <= width then
     return text
   end
+  text = vim.fn.strcharpart(text, 0, math.max(width, 0))
   while text ~= '' and vim.api.nvim_strwidth(text) > width - 1 do
     text = vim.fn.strcharpart(text, 0, vim.fn.strchars(text) - 1)
   end

@@ -1,4 +1,5 @@
 --- What stopping comes to: a page of figures, each with its definition, computed by the daemon from the transcript.
+local buffers = require('fermata.buffer')
 local client = require('fermata.client')
 local notify = require('fermata.notify')
 local phrase = require('fermata.phrase')
@@ -139,13 +140,15 @@ function M.open(all, modifiers)
       notify.failed(err)
       return
     end
-    vim.cmd((modifiers ~= '' and modifiers or 'vertical') .. ' new')
-    local buf = vim.api.nvim_get_current_buf()
-    vim.bo[buf].buftype = 'nofile'
+    local buf = buffers.named('fermata://stats')
+    buffers.fill(buf, page(result))
+    local win = vim.fn.win_findbuf(buf)[1]
+    if win then
+      vim.api.nvim_set_current_win(win)
+    else
+      vim.cmd(((modifiers or '') ~= '' and modifiers or 'vertical') .. ' sbuffer ' .. buf)
+    end
     vim.bo[buf].bufhidden = 'wipe'
-    vim.bo[buf].swapfile = false
-    vim.api.nvim_buf_set_lines(buf, 0, -1, false, page(result))
-    vim.bo[buf].modifiable = false
     vim.bo[buf].filetype = 'fermata'
     local wo = vim.wo[vim.api.nvim_get_current_win()][0]
     wo.wrap, wo.linebreak, wo.number, wo.relativenumber = true, true, false, false

@@ -1,6 +1,7 @@
 --- Transcript buffers: a session as markdown, live. What is in the log is rendered by the daemon; what is being said is appended
 --- as it comes, and replaced by the daemon's rendering once it is in the log. Lines that stay the same are never touched, so
 --- that folds, marks and the cursor stay where they are.
+local buffers = require('fermata.buffer')
 local client = require('fermata.client')
 local live_of = require('fermata.live')
 local notify = require('fermata.notify')
@@ -10,6 +11,7 @@ local session = require('fermata.session')
 
 local M = {}
 
+local foldexpr = 'v:lua.require("fermata.transcript").fold(v:lnum)'
 local text_interval = 40 -- milliseconds between two writes of what is said
 local page = 150 -- entries that are shown first of a long session
 local render_interval = 120 -- milliseconds between two renderings of the log
@@ -32,6 +34,7 @@ local render_interval = 120 -- milliseconds between two renderings of the log
 ---@field above integer how many lines of them were put above the first page
 ---@field seam integer how many of those belong to a page that is not all there yet
 ---@field filling? 'asked'|'put' they are on their way
+---@field superseded? string the turn that a redirect has replaced since the last rendering
 ---@field renamed boolean the heading is not the one that is shown, or on its way
 
 local transcripts = {} ---@type table<string, fermata.Transcript>
@@ -84,9 +87,15 @@ local function replace(t, first, lines)
   end)
 end
 
+local append
+
 ---@param t fermata.Transcript
 local function write(t)
   if #t.pending == 0 or not vim.api.nvim_buf_is_loaded(t.buf) then
+    return
+  end
+  if buffers.locked(t.buf) then
+    append(t, '')
     return
   end
   local text = table.concat(t.pending)
@@ -113,7 +122,7 @@ end
 
 ---@param t fermata.Transcript
 ---@param text string
-local function append(t, text)
+append = function(t, text)
   table.insert(t.pending, text)
   t.writing = soon(t.writing, text_interval, function()
     write(t)
@@ -155,6 +164,25 @@ local function rendered(t, result, since, first)
   replace(t, first, lines)
 end
 
+--- Asks for a rendering, and hands it out when the text may be changed.
+---@param t fermata.Transcript
+---@param params table
+---@param done fun(err: lsp.ResponseError?, result: table?)
+local function ask(t, params, done)
+  client.request(t.root, 'fermata/transcript/render', params, function(err, result)
+    local function hand()
+      if not vim.api.nvim_buf_is_loaded(t.buf) or transcripts[t.session] ~= t then
+        return
+      elseif buffers.locked(t.buf) then
+        vim.defer_fn(hand, text_interval)
+      else
+        done(err, result)
+      end
+    end
+    hand()
+  end)
+end
+
 ---@param t fermata.Transcript
 ---@param done? fun()
 local function render(t, done)
@@ -167,13 +195,16 @@ local function render(t, done)
   if not since or not first then
     since, first = t.since, t.seam
   end
+  for _, ref in ipairs(t.superseded and t.refs or {}) do -- what is said of that turn may stand further up
+    if ref.turn == t.superseded and ref.seq <= since then
+      since, first = ref.seq - 1, ref.line - 1
+    end
+  end
+  t.superseded = nil
   local above = t.above
   local params = { session = t.session, since = since > 0 and since or nil }
-  client.request(t.root, 'fermata/transcript/render', params, function(err, result)
+  ask(t, params, function(err, result)
     t.asked = false
-    if not vim.api.nvim_buf_is_loaded(t.buf) then
-      return
-    end
     if err then
       notify.failed(err)
       return
@@ -193,10 +224,7 @@ end
 ---@param t fermata.Transcript
 local function head(t)
   t.renamed = false
-  client.request(t.root, 'fermata/transcript/render', { session = t.session, ['until'] = 1 }, function(err, result)
-    if not vim.api.nvim_buf_is_loaded(t.buf) then
-      return
-    end
+  ask(t, { session = t.session, ['until'] = 1 }, function(err, result)
     if err then
       notify.failed(err)
       return
@@ -226,10 +254,10 @@ local function first_page(t, done)
     return
   end
   local params = { session = t.session, since = -page }
-  client.request(t.root, 'fermata/transcript/render', params, function(err, result)
+  ask(t, params, function(err, result)
     if err then
       notify.failed(err)
-    elseif vim.api.nvim_buf_is_loaded(t.buf) then
+    else
       t.since = result.since
       rendered(t, result, 0, 0)
       done()
@@ -265,6 +293,9 @@ function M.event(event)
   end
   if event.kind == 'stopping' then
     append(t, '\n\n*stopping…*')
+  end
+  if event.kind == 'turn.started' then
+    t.superseded = event.entry.redirects or t.superseded
   end
   live_of.settle(t.live, event)
   if event.kind ~= 'resend' then
@@ -351,13 +382,10 @@ end
 ---@param root string?
 ---@return fermata.Transcript
 local function create(id, root)
-  local buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_name(buf, 'fermata://transcript/' .. id)
-  vim.bo[buf].buftype = 'nofile'
+  local buf = buffers.named('fermata://transcript/' .. id)
+  buffers.fill(buf, {})
   vim.bo[buf].bufhidden = 'hide'
-  vim.bo[buf].swapfile = false
   vim.bo[buf].undolevels = -1
-  vim.bo[buf].modifiable = false
   vim.bo[buf].filetype = 'fermata'
   local t = {
     session = id,
@@ -384,10 +412,20 @@ local function create(id, root)
     end
   end
   require('fermata.menu').map(buf)
-  vim.api.nvim_create_autocmd('BufWipeout', {
+  vim.api.nvim_create_autocmd('BufUnload', {
     buffer = buf,
+    once = true,
     callback = function()
       transcripts[id] = nil
+      vim.schedule(function() -- :edit leaves it empty in its window, :bdelete without the options and keys that it had
+        if transcripts[id] or not vim.api.nvim_buf_is_valid(buf) then
+          return
+        elseif vim.fn.win_findbuf(buf)[1] then
+          first_page(create(id, root), function() end)
+        else
+          vim.api.nvim_buf_delete(buf, { force = true })
+        end
+      end)
     end,
   })
   return t
@@ -424,12 +462,15 @@ local function show(t, modifiers)
   local win = vim.fn.win_findbuf(t.buf)[1]
   if win then
     vim.api.nvim_set_current_win(win)
+  else
+    vim.cmd(((modifiers or '') ~= '' and modifiers or 'vertical') .. ' sbuffer ' .. t.buf)
+  end
+  local wo = vim.wo[vim.api.nvim_get_current_win()][0]
+  if wo.foldexpr == foldexpr then
     return
   end
-  vim.cmd((modifiers ~= '' and modifiers or 'vertical') .. ' sbuffer ' .. t.buf)
-  local wo = vim.wo[vim.api.nvim_get_current_win()][0]
   wo.foldmethod = 'expr'
-  wo.foldexpr = 'v:lua.require("fermata.transcript").fold(v:lnum)'
+  wo.foldexpr = foldexpr
   wo.foldtext = 'v:lua.require("fermata.transcript").fold_text()'
   wo.foldlevel = 99
   wo.wrap = true
