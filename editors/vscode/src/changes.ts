@@ -7,17 +7,55 @@ import { blobScheme } from "./documents";
 
 // What a turn changed, in the native multi-diff editor, and taking it back.
 
-export class Changes implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  private readonly texts = new Map<string, string>();
-  private readonly subscription = vscode.workspace.registerTextDocumentContentProvider(blobScheme, this);
+export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
+  private readonly texts = new Map<string, Uint8Array>();
+  readonly onDidChangeFile = new vscode.EventEmitter<vscode.FileChangeEvent[]>().event; // what was before a turn and after it stays
+  // A file system, which VS Code waits for when it opens again what was open before a reload.
+  private readonly subscription = vscode.workspace.registerFileSystemProvider(blobScheme, this, { isReadonly: true });
 
   constructor(
     private readonly daemon: Daemon,
     private readonly report: (err: unknown) => void,
   ) {}
 
-  provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.texts.get(uri.toString()) ?? "";
+  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
+    const known = this.texts.get(uri.toString());
+    if (known !== undefined) return known;
+    const [turn = ""] = uri.query.split(" ");
+    const r = await this.daemon.request("fermata/turn/changes", { turn });
+    for (const f of r.files) for (const side of ["before", "after"] as const) this.side(turn, f, side);
+    const text = this.texts.get(uri.toString());
+    if (text === undefined) throw vscode.FileSystemError.FileNotFound(uri);
+    return text;
+  }
+
+  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
+    const text = await this.readFile(uri);
+    return { type: vscode.FileType.File, ctime: 0, mtime: 0, size: text.length, permissions: vscode.FilePermission.Readonly };
+  }
+
+  watch(): vscode.Disposable {
+    return new vscode.Disposable(() => undefined);
+  }
+
+  readDirectory(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.FileNotADirectory(uri);
+  }
+
+  createDirectory(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  writeFile(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  delete(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
+  }
+
+  rename(uri: vscode.Uri): never {
+    throw vscode.FileSystemError.NoPermissions(uri);
   }
 
   async show(turn: Turn | undefined): Promise<void> {
@@ -35,7 +73,7 @@ export class Changes implements vscode.TextDocumentContentProvider, vscode.Dispo
   private side(turn: string, f: FileChange, side: "before" | "after"): vscode.Uri | undefined {
     if (f[side] === undefined) return undefined;
     const uri = vscode.Uri.from({ scheme: blobScheme, path: `/${f.path}`, query: `${turn} ${side}` });
-    this.texts.set(uri.toString(), (side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown."));
+    this.texts.set(uri.toString(), Buffer.from((side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown.")));
     return uri;
   }
 

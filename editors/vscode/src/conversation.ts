@@ -4,7 +4,7 @@ import { Boxes } from "./boxes";
 import { Pace } from "./pace";
 import { moved } from "./places";
 import { comments, control, lane, type Control, type Said } from "./words";
-import { live, spoke, promptText, type Turn, type Turns } from "./turns";
+import { keepable, live, spoke, promptText, type Turn, type Turns } from "./turns";
 
 // The inline conversation: a comment thread at the line where it was asked. The chain of a question and its redirects is
 // one thread. Its reply box asks for the next question, or is the redirect lane. Threads that are open are remembered and
@@ -299,9 +299,10 @@ function end(s: Shown): void {
 }
 
 /** What package.json's menus look at. */
-function contextOf(t: Turn): Control | "stopped.silent" | `running ${string}` {
+function contextOf(t: Turn): Control | "stopped.silent" | "failed.nothing" | "abandoned.nothing" | `running ${string}` {
   if (t.phase === "stopped" && !spoke(t) && t.steps.every((s) => s.tools.length === 0)) return "stopped.silent";
   const c = control(t);
+  if ((c === "failed" || c === "abandoned") && !keepable(t)) return `${c}.nothing`;
   return c === "running" ? `running ${t.turn}` : c;
 }
 

@@ -86,10 +86,15 @@ interface Read {
 
 export class Inputs implements vscode.TextDocumentContentProvider, vscode.Disposable {
   private readonly known = new Map<string, Read>();
-  private readonly subscription: vscode.Disposable;
+  private readonly subscriptions: vscode.Disposable[];
 
   constructor(private readonly daemon: Daemon) {
-    this.subscription = vscode.workspace.registerTextDocumentContentProvider(inputScheme, this);
+    this.subscriptions = [
+      vscode.workspace.registerTextDocumentContentProvider(inputScheme, this),
+      vscode.workspace.onDidCloseTextDocument((d) => {
+        if (d.uri.scheme === inputScheme && !vscode.workspace.textDocuments.some((o) => o !== d && o.uri.scheme === inputScheme && requestOf(o.uri) === requestOf(d.uri))) this.known.delete(requestOf(d.uri));
+      }),
+    ];
   }
 
   uri(request: string, view: View = "Model input.jsonc"): vscode.Uri {
@@ -158,7 +163,7 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const s of this.subscriptions) s.dispose();
   }
 }
 

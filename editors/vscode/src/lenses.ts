@@ -2,7 +2,7 @@ import * as vscode from "vscode";
 import { l10n } from "vscode";
 import { inputScheme, transcriptScheme, type Inputs, type Transcripts } from "./documents";
 import type { CommandArgs, InputPart } from "./protocol";
-import { live, type Turn, type Turns } from "./turns";
+import { keepable, live, type Turn, type Turns } from "./turns";
 
 // What can be done about what a transcript or a model input shows, as code lenses; and the outline of a model input.
 
@@ -57,7 +57,7 @@ function controls(t: Turn, last: boolean): vscode.Command[] {
   if (last && t.phase === "stopped") out.push(command(l10n.t("Redirect…"), "fermata.redirect", about), command(l10n.t("Retry"), "fermata.retry", about));
   if (last && (t.phase === "failed" || t.phase === "abandoned")) {
     out.push(command(l10n.t("Retry"), "fermata.retry", about));
-    if (t.withheld === undefined && t.steps.at(-1)?.attempts.some((a) => a.text.trim() !== "") === true) out.push(command(l10n.t("Keep"), "fermata.keep", about));
+    if (keepable(t)) out.push(command(l10n.t("Keep"), "fermata.keep", about));
   }
   const request = t.steps.at(-1)?.request;
   if (request !== undefined) out.push(command(l10n.t("Model Input"), "fermata.showModelInput", { request }));

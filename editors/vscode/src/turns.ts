@@ -384,6 +384,11 @@ export function spoke(t: Turn): boolean {
   return t.steps.some((s) => s.text.trim() !== "");
 }
 
+/** Whether there is an attempt that the user can keep (F4). */
+export function keepable(t: Turn): boolean {
+  return t.withheld === undefined && t.steps.at(-1)?.attempts.some((a) => a.text.trim() !== "") === true;
+}
+
 /** What the turn is saying now, which is in no answer of the log yet. */
 export function saying(t: Turn | undefined): string {
   const step = t?.steps.at(-1);

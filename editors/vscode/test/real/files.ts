@@ -22,7 +22,6 @@ scene("what a turn changed is shown side by side, reverted, and put back", async
   await w.page.locator(".monaco-component.multiDiffEditor, .multiDiffEntry").first().waitFor();
   await w.page.locator(".multiDiffEntry", { hasText: "note.txt" }).first().waitFor();
   await w.shot("23-changes");
-
   await w.command("Fermata: Revert Turn");
   await w.notification(/2 files reverted/).waitFor();
   await w.until("the note to be gone", () => !fs.existsSync(project.file("note.txt")));
@@ -37,6 +36,19 @@ scene("what a turn changed is shown side by side, reverted, and put back", async
   await w.notification(/1 file reverted/).waitFor();
   await w.page.locator(".view-line", { hasText: '"hello"' }).first().waitFor();
   assert.equal(fs.existsSync(project.file("note.txt")), true);
+
+  // A window that is loaded anew opens the changes again, and asks for their texts.
+  const changes = async (): Promise<void> => {
+    await w.command("Fermata: Show Changes");
+    await w.page.locator(".multiDiffEntry", { hasText: "note.txt" }).first().waitFor();
+  };
+  await changes();
+  await w.reload(); // VS Code at times does not get to write down what was open
+  if (!(await w.page.locator(".tab.active", { hasText: "Changes of the turn" }).waitFor({ timeout: 10_000 }).then(() => true, () => false))) await changes();
+  await w.until("the texts of both files after a reload", async () => {
+    const lines = (await w.page.locator(".multiDiffEntry .view-line").allInnerTexts()).join("\n").replaceAll("\u00a0", " ");
+    return lines.includes('"hello"') && lines.includes('"hallo"') && lines.includes("Es wird gegrüßt.");
+  });
 });
 
 scene("an edit of an open unsaved document is one undo stop, and saves nothing", async (w, project) => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import type { Entry, Event } from "../../src/protocol";
-import { saying, Turns, type Turn } from "../../src/turns";
+import { keepable, saying, Turns, type Turn } from "../../src/turns";
 import { comments, control, label, lane } from "../../src/words";
 
 const session = "s_1";
@@ -146,6 +146,25 @@ test("the tools' fates stand in one line", () => {
 });
 
 // guards K1, K2
+// guards F4
+test("only an answer that broke off with words can be kept", () => {
+  const broke = (text: string): Event => entry("answer", { turn: "t1", step: 1, request: "r1", state: "broken", cause: "truncated", parts: [{ type: "text", text }] });
+  const cases: [string, boolean, () => Event[]][] = [
+    ["with words", true, () => [broke("Half an ans")]],
+    ["with white space", false, () => [broke(" \n")]],
+    ["before any", false, () => []],
+    ["withheld", false, () => [
+      entry("answer", { turn: "t1", step: 1, request: "r1", state: "complete", parts: [{ type: "text", text: "All" }] }),
+      entry("admission", { turn: "t1", step: 1, answer: 2, admitted: false, by: "checks", withheld: "rejected" }),
+    ]],
+  ];
+  for (const [name, can, events] of cases) {
+    seq = 0;
+    const t = get(folded(started("t1"), ...events(), entry("turn.ended", { turn: "t1", outcome: "failed", cause: "x" })), "t1");
+    assert.equal(keepable(t), can, name);
+  }
+});
+
 test("a withheld answer says by which check", () => {
   const t = get(folded(
     started("t1"),
