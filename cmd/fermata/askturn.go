@@ -153,12 +153,9 @@ func (x *asking) kept(r agent.Report) string {
 	case r.Kept == nil:
 		return "Stopped here"
 	}
-	what := fmt.Sprintf("%d words", r.Kept.Words)
-	switch r.Kept.Words {
-	case 0:
+	what := plural(r.Kept.Words, "word")
+	if r.Kept.Words == 0 {
 		what = fmt.Sprintf("%d bytes of reasoning", r.Kept.Bytes)
-	case 1:
-		what = "1 word"
 	}
 	return "Stopped here" + x.screen.note.style.between() + what + " kept"
 }

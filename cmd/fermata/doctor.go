@@ -195,7 +195,7 @@ func (d *doctor) database(ctx context.Context) {
 	case err != nil:
 		d.bad("database", "%v", err)
 	case len(report.Problems) > 0:
-		d.bad("database", "%d problems; run fermata verify to see them, fermata repair to bring back what can be read. The first: %s", len(report.Problems), problemText(report.Problems[0]))
+		d.bad("database", "%s; run fermata verify to see all, fermata repair to bring back what can be read. The first: %s", plural(len(report.Problems), "problem"), problemText(report.Problems[0]))
 	default:
 		d.ok("database", "%s, %s, %s, all as they were written", plural(report.Sessions, "session"), plural(report.Turns, "turn"), plural(report.Entries, "entry"))
 	}

@@ -69,12 +69,9 @@ func (x *asking) keep(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", x.explain(err)
 	}
-	what := fmt.Sprintf("%d words", k.Kept.Words)
-	switch k.Kept.Words {
-	case 0:
+	what := plural(k.Kept.Words, "word")
+	if k.Kept.Words == 0 {
 		what = fmt.Sprintf("%d bytes of reasoning", k.Kept.Bytes)
-	case 1:
-		what = "1 word"
 	}
 	return "Kept " + what + ": the model will see that answer as it was shown. Go on with: fermata ask --session " + string(k.Session), nil
 }

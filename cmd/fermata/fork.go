@@ -90,7 +90,7 @@ func turnOf(ctx context.Context, store *transcript.Store, session transcript.Ses
 		return "", err
 	}
 	if n < 1 || n > len(turns) {
-		return "", fmt.Errorf("session %s has %d turns: there is no turn %d", session, len(turns), n)
+		return "", fmt.Errorf("session %s has %s: there is no turn %d", session, plural(len(turns), "turn"), n)
 	}
 	return turns[n-1].Turn, nil
 }

@@ -120,7 +120,7 @@ func (v *inputView) header(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n", v.style.bold("request "+string(r.ID)), badge)
 	fmt.Fprintf(w, "%s, model %s, %s\n", oneLine(r.Route, 0), oneLine(r.Model, 0), r.At.Local().Format(time.DateTime))
 	fmt.Fprintf(w, "session %s, turn %s, step %d, try %d, epoch %d\n", r.Session, r.Turn, r.Step, r.Try, r.Epoch)
-	line := fmt.Sprintf("%d bytes, %d messages; ", r.Bytes, r.N)
+	line := fmt.Sprintf("%d bytes, %s; ", r.Bytes, plural(r.N, "message"))
 	switch {
 	case r.Outcome == "":
 		line += "not ended"

@@ -164,11 +164,11 @@ func (r *repair) tell(saved transcript.Salvaged, after []transcript.Problem) {
 			whole++
 			continue
 		}
-		what := []string{fmt.Sprintf("%d entries are back", s.Entries)}
+		what := []string{plural(s.Entries, "entry") + " brought back"}
 		for _, lost := range []struct {
 			n    int64
 			what string
-		}{{s.Missing, "before them are lost"}, {s.Lost, "at its end are lost"}, {int64(s.Changed), "are damaged"}} {
+		}{{s.Missing, "lost before them"}, {s.Lost, "lost at its end"}, {int64(s.Changed), "damaged"}} {
 			if lost.n > 0 {
 				what = append(what, fmt.Sprintf("%d %s", lost.n, lost.what))
 			}
@@ -180,6 +180,6 @@ func (r *repair) tell(saved transcript.Salvaged, after []transcript.Problem) {
 	}
 	r.say("back: %s with %s; whole: %d", plural(len(saved.Sessions), "session"), plural(entries, "entry"), whole)
 	if len(after) > 0 {
-		r.say("fermata verify goes on to tell of what is lost: %d problems. These sessions open all the same", len(after))
+		r.say("fermata verify goes on to tell of what is lost: %s. These sessions open all the same", plural(len(after), "problem"))
 	}
 }

@@ -74,10 +74,7 @@ func (a *app) listSessions(cmd *cobra.Command, q transcript.SessionQuery) ([]tra
 
 func writeSessions(w io.Writer, st style, list []transcript.SessionInfo, withWorkspace bool, now time.Time) error {
 	for _, s := range list {
-		turns := "1 turn"
-		if s.Turns != 1 {
-			turns = fmt.Sprintf("%d turns", s.Turns)
-		}
+		turns := plural(s.Turns, "turn")
 		outcome := string(s.LastOutcome)
 		if s.LastOutcome == "" {
 			outcome = "open"

@@ -40,7 +40,7 @@ func newVerifyCommand(a *app) *cobra.Command {
 			if len(report.Problems) == 0 {
 				return nil
 			}
-			return fmt.Errorf("%d problems; the first is %s", len(report.Problems), problemText(report.Problems[0]))
+			return fmt.Errorf("%s; the first is %s", plural(len(report.Problems), "problem"), problemText(report.Problems[0]))
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")

@@ -90,14 +90,18 @@ func (q *request) opening(notice, words string, revise bool) []string {
 		attempt = q.messages[q.last-1].Content
 	}
 	n := len(strings.Fields(attempt))
+	spoken, stays := fmt.Sprintf("%d words", n), "they stay as they are"
+	if n == 1 {
+		spoken, stays = "one word", "it stays as it is"
+	}
 	switch {
 	case revise && n > 0:
-		out = append(out, fmt.Sprintf("Revised, because you stopped me after %d words. I keep how I began: “%s” What changes: %s.",
-			n, firstSentence(withoutIntroduction(attempt)), strings.TrimRight(oneLine(words, 160), ".!?")))
+		out = append(out, fmt.Sprintf("Revised, because you stopped me after %s. I keep how I began: “%s” What changes: %s.",
+			spoken, firstSentence(withoutIntroduction(attempt)), strings.TrimRight(oneLine(words, 160), ".!?")))
 	case revise:
 		out = append(out, fmt.Sprintf("Changed course, as you asked: %s.", strings.TrimRight(oneLine(words, 160), ".!?")))
 	case strings.Contains(notice, "stopped"):
-		out = append(out, fmt.Sprintf("You stopped me after %d words; they stay as they are, and I go on with your new message.", n))
+		out = append(out, fmt.Sprintf("You stopped me after %s; %s, and I go on with your new message.", spoken, stays))
 	}
 	return out
 }

@@ -161,8 +161,10 @@ func TestASessionIsRenamedAndDeleted(t *testing.T) {
 // guards M7, P3
 func TestAModelInputIsShownAsItWasSent(t *testing.T) {
 	inBoth(t, "reply First\nsay Eins.\nreply Second\nsay Zwei.\n", func(t *testing.T, u *user) {
+		u.Lua(nil, "vim.api.nvim_create_autocmd('User', { pattern = 'FermataTurnEnded', callback = function() _G.ended = true end })")
 		u.Type(":Fermata ask First<CR>")
 		u.See("Eins.")
+		u.Until("the end of the turn", "return _G.ended") // asked before, the second would wait behind the first
 		u.Type(":Fermata ask Second<CR>")
 		u.See("Zwei.")
 		u.Resize(160, 50)
