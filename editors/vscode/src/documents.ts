@@ -92,7 +92,8 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
     this.subscriptions = [
       vscode.workspace.registerTextDocumentContentProvider(inputScheme, this),
       vscode.workspace.onDidCloseTextDocument((d) => {
-        if (d.uri.scheme === inputScheme && !vscode.workspace.textDocuments.some((o) => o !== d && o.uri.scheme === inputScheme && requestOf(o.uri) === requestOf(d.uri))) this.known.delete(requestOf(d.uri));
+        // One whose language is changed is closed too, and is open all the time.
+        if (d.uri.scheme === inputScheme && !vscode.workspace.textDocuments.some((o) => o.uri.scheme === inputScheme && requestOf(o.uri) === requestOf(d.uri))) this.known.delete(requestOf(d.uri));
       }),
     ];
   }
