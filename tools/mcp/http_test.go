@@ -246,6 +246,45 @@ func TestAnAddressThatGivesNoListIsNotAskedForItByEveryTurn(t *testing.T) {
 	}
 }
 
+// One that keeps a turn waiting is left alone for much longer than that; a turn that is stopped meanwhile says nothing about it.
+func TestALongerWaitForAListIsFollowedByALongerPause(t *testing.T) {
+	a := &rawAddress{listen: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") }}
+	b := newBench(t, a.start(t))
+	b.tools(t.Context())
+	conn := b.conn()
+	b.until("the stream is over", func() bool { return conn.wire.unheard() })
+	s := b.servers.of(b.dir)[0]
+	pause := func() time.Duration {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return time.Until(s.relist)
+	}
+
+	asked, end := make(chan struct{}), make(chan struct{})
+	a.fails.Store(new(func(http.ResponseWriter) {
+		asked <- struct{}{}
+		<-end
+	}))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ends with the stop
+		defer close(done)
+		b.tools(ctx)
+	}()
+	<-asked
+	stop()
+	<-done
+	if pause() > 0 {
+		t.Errorf("after a stop it is not asked for %v", pause())
+	}
+	close(end)
+
+	s.unread(10 * time.Second) // as long as an address that does not answer is waited for
+	if p := pause(); p < 90*time.Second {
+		t.Errorf("after 10s it is not asked for %v", p)
+	}
+}
+
 // guards M4
 func TestOfAVeryLongListTheSameToolsAreTakenInWhateverOrderItComes(t *testing.T) {
 	var all [][]string

@@ -18,6 +18,7 @@ const (
 	listTime  = 5 * time.Second // for a list that has changed
 	backOff   = time.Second     // before the second start in a row that came to nothing; it doubles
 	backOffTo = time.Minute
+	spared    = 10          // times as long as a list was waited for in vain it is not waited for again
 	lived     = time.Minute // a server that ran for so long has not failed to start
 )
 
@@ -91,7 +92,9 @@ func (s *server) offer(ctx context.Context) (o offer) {
 		err := s.list(ctx, conn)
 		if err != nil {
 			conn.changed.Store(true) // it is still to be read
-			s.unread()
+		}
+		if err != nil && ctx.Err() == nil { // not by a stop
+			s.unread(time.Since(begun))
 		}
 		if err != nil && !conn.lost(err) {
 			o.err = err
@@ -195,11 +198,11 @@ func (s *server) failLocked(err error) {
 	s.log.Warn("the MCP server cannot be used", "err", err)
 }
 
-// unread has the list of a server that is slow to give it not waited for with every turn.
-func (s *server) unread() {
+// unread takes note that the list was waited for in vain, so that turns that follow do not wait for it too.
+func (s *server) unread(took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.relist = time.Now().Add(min(backOff<<min(s.unlisted, 10), backOffTo))
+	s.relist = time.Now().Add(max(min(backOff<<min(s.unlisted, 10), backOffTo), spared*took))
 	s.unlisted++
 }
 
