@@ -61,6 +61,7 @@ scene("a transcript that grows keeps its reader's place and is previewed, and a 
   await preview.getByText("Tell a story to be read.").first().waitFor();
   await w.shot("16-transcript-preview", "both");
   await w.status().filter({ hasText: "Stop" }).click();
+  await w.idle(); // turns before it were stopped too, and say so in the preview
   await preview.getByText("Stopped here").last().waitFor();
   assert.equal((await place().log(project)).at(-1)?.entry["outcome"], "stopped");
 });
