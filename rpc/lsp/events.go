@@ -74,7 +74,7 @@ func (s *server) pump(sub *agent.Subscription) {
 		}
 		s.progressOfNext(ev)
 		if control && s.client.refreshLenses {
-			s.lenses.changed()
+			s.lenses.changed(ev.Delta != nil)
 		}
 		if cap(buf) > 1<<20 {
 			buf = nil

@@ -87,7 +87,7 @@ func (s *server) sessionDelete(ctx context.Context, p wire.SessionDeleteParams) 
 	}
 	s.models.set(p.Session, "")
 	if s.views.drop(p.Session) && s.client.refreshLenses {
-		s.lenses.changed()
+		s.lenses.changed(false)
 	}
 	if err := RemoveStateFiles(s.o.StateDir, d); err != nil {
 		s.log.Warn("files of a deleted session are left", "session", p.Session, "err", err)

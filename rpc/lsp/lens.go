@@ -14,39 +14,76 @@ import (
 	"fermata/transcript"
 )
 
-// refreshEvery bounds how often the client is asked to draw its lenses anew.
-const refreshEvery = 300 * time.Millisecond
+// Editors wait until they are not asked to draw anew for a while, before they do: VS Code up to 375 ms where lenses come quickly,
+// again with each request. Asked as often as words come it would show none of an answer until that ends.
+const (
+	betweenStates = 500 * time.Millisecond // from one request to the next, at least
+	betweenWords  = time.Second            // where nothing but the number of words has changed
+)
 
 // refresher asks the client to draw its lenses anew, seldom enough.
-type refresher struct{ kick chan struct{} }
+type refresher struct{ words, state chan struct{} }
 
-// changed says that a lens has changed. It never blocks.
-func (r *refresher) changed() {
+func newRefresher() refresher {
+	return refresher{make(chan struct{}, 1), make(chan struct{}, 1)}
+}
+
+// changed says that a lens has changed: what can be done, or only how many words there are. It never blocks.
+func (r *refresher) changed(onlyWords bool) {
+	kick := r.state
+	if onlyWords {
+		kick = r.words
+	}
 	select {
-	case r.kick <- struct{}{}:
+	case kick <- struct{}{}:
 	default: // it is going to refresh anyway
 	}
 }
 
-// refreshLenses runs until the end of life.
-func (s *server) refreshLenses() {
+// run calls refresh until the end of life.
+func (r *refresher) run(life context.Context, refresh func()) {
 	for {
 		select {
-		case <-s.life.Done():
+		case <-life.Done():
 			return
-		case <-s.lenses.kick:
+		case <-r.words:
+		case <-r.state:
 		}
+		r.forget()
+		refresh()
+		select {
+		case <-life.Done():
+			return
+		case <-time.After(betweenStates):
+		}
+		select {
+		case <-life.Done():
+			return
+		case <-time.After(betweenWords - betweenStates):
+		case <-r.state:
+			r.changed(false)
+		}
+	}
+}
+
+// forget takes back what was said so far: the next refresh is about all of it.
+func (r *refresher) forget() {
+	for _, kick := range []chan struct{}{r.words, r.state} {
+		select {
+		case <-kick:
+		default:
+		}
+	}
+}
+
+func (s *server) refreshLenses() {
+	s.lenses.run(s.life, func() {
 		ctx, cancel := context.WithTimeout(s.life, showDeadline)
+		defer cancel()
 		if err := s.call(ctx, protocol.MethodWorkspaceCodeLensRefresh, nil, nil); err != nil && s.life.Err() == nil {
 			s.log.Debug("refresh code lenses", "err", err)
 		}
-		cancel()
-		select {
-		case <-s.life.Done():
-			return
-		case <-time.After(refreshEvery):
-		}
-	}
+	})
 }
 
 type codeLensParams struct {

@@ -104,7 +104,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, o Options) error {
 	s.ctx, s.end = context.WithCancelCause(life)
 	s.stream = rpc.NewStream(in, out, rpc.StreamOptions{MaxMessage: o.MaxMessage, Hangup: s.hangup})
 	s.conn = jsonrpc2.NewConn(s.stream)
-	s.lenses.kick = make(chan struct{}, 1)
+	s.lenses = newRefresher()
 
 	s.open(nil)
 	s.work.Go(s.refreshLenses)                                          // ends with life
