@@ -1,8 +1,7 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
-import type { FileChange, TurnRevertResult } from "./protocol";
-import type { Turn } from "./turns";
+import type { FileChange, TurnChangesParams, TurnRevertResult } from "./protocol";
 import { blobScheme } from "./documents";
 
 // What a turn changed, in the native multi-diff editor, and taking it back.
@@ -58,8 +57,13 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
     throw vscode.FileSystemError.NoPermissions(uri);
   }
 
-  async show(turn: Turn | undefined): Promise<void> {
-    const r = await this.daemon.request("fermata/turn/changes", turn === undefined ? {} : { turn: turn.turn });
+  /** The turn that a document of the changes is of. */
+  turnOf(uri: vscode.Uri): string | undefined {
+    return uri.scheme === blobScheme ? uri.query.split(" ")[0] : undefined;
+  }
+
+  async show(of: TurnChangesParams): Promise<void> {
+    const r = await this.daemon.request("fermata/turn/changes", of);
     if (r.files.length === 0) {
       void vscode.window.showInformationMessage(l10n.t("This turn changed no file."));
       return;
@@ -77,14 +81,13 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
     return uri;
   }
 
-  async revert(turn: Turn | undefined, paths?: string[]): Promise<void> {
-    const params = { ...(turn !== undefined && { turn: turn.turn }), ...(paths !== undefined && { paths }) };
-    this.told(await this.daemon.request("fermata/turn/revert", params), l10n.t("reverted"));
+  async revert(of: TurnChangesParams): Promise<void> {
+    this.told(await this.daemon.request("fermata/turn/revert", of), l10n.t("reverted"));
   }
 
   /** Reverts some of the files of a turn. */
-  async revertFiles(turn: Turn | undefined): Promise<void> {
-    const r = await this.daemon.request("fermata/turn/changes", turn === undefined ? {} : { turn: turn.turn });
+  async revertFiles(of: TurnChangesParams): Promise<void> {
+    const r = await this.daemon.request("fermata/turn/changes", of);
     const active = vscode.window.activeTextEditor?.document.uri.toString();
     const items = r.files.map((f) => ({
       label: f.path, description: `+${f.added} −${f.removed}`, detail: f.now === "changed" ? l10n.t("was changed since, and will be kept") : "", picked: f.uri === active,

@@ -98,8 +98,8 @@ export class Daemon implements vscode.Disposable {
     const version = protocolOf(theirs);
     if (version !== protocol) {
       const its = client.initializeResult?.serverInfo?.version ?? "?";
+      this.client = undefined; // before its end, which is not to start it again
       await client.stop().catch(() => undefined); // an old one may not know how
-      this.client = undefined;
       throw new Error(vscode.l10n.t("{0} (version {1}) speaks another protocol ({2}) than this extension ({3}): update the older of the two.", command, its, String(version ?? "none"), protocol));
     }
     this.since = Date.now();

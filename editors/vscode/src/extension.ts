@@ -9,7 +9,7 @@ import { InputLenses, TranscriptLenses } from "./lenses";
 import { Models } from "./models";
 import { participant } from "./participant";
 import { Permissions } from "./permission";
-import type { CommandArgs, Session } from "./protocol";
+import type { CommandArgs, Session, TurnChangesParams } from "./protocol";
 import { makeReady, meant } from "./ready";
 import { Sessions } from "./sessions";
 import { SessionView } from "./sessionview";
@@ -47,8 +47,14 @@ export function activate(context: vscode.ExtensionContext): void {
     return turnOf(about)?.session ?? sessions.current(sessions.rootOf(uri)) ?? turns.last()?.session;
   };
   const turnOf = (about: About) => (about instanceof vscode.Uri ? undefined : asking.turnOf(about));
-  // A turn that a menu was opened on, else what the daemon takes by itself: the last one that it is possible for.
-  const turn = (about: About) => turnOf(about);
+  // The turn that a menu was opened on or whose changes are shown, else the last of the session that it is possible for.
+  const turn = (about: About): TurnChangesParams => {
+    const uri = active();
+    const named = turnOf(about)?.turn ?? argsOf(about)?.turn ?? (about === undefined && uri !== undefined ? changes.turnOf(uri) : undefined);
+    if (named !== undefined) return { turn: named };
+    const of = session(about);
+    return of === undefined ? {} : { session: of };
+  };
   const input = (about: About): vscode.Uri | undefined => (about instanceof vscode.Uri ? about : active());
 
   const commands: Record<string, (about?: About) => unknown> = {

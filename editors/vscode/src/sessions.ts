@@ -1,3 +1,4 @@
+import * as fs from "node:fs";
 import * as vscode from "vscode";
 import type { Daemon } from "./daemon";
 import { kindOf } from "./daemon";
@@ -41,9 +42,9 @@ export class Sessions implements vscode.Disposable {
     return folder?.uri.toString() ?? "";
   }
 
-  /** The workspace folder at a path, "" for none. */
+  /** The workspace folder at a path as the daemon has it, which is without links; "" for none. */
   rootOfPath(root: string): string {
-    return vscode.workspace.workspaceFolders?.find((f) => f.uri.fsPath === root)?.uri.toString() ?? "";
+    return vscode.workspace.workspaceFolders?.find((f) => real(f.uri.fsPath) === root)?.uri.toString() ?? "";
   }
 
   /** The session in use for a root, without making one. */
@@ -93,5 +94,14 @@ export class Sessions implements vscode.Disposable {
 
   dispose(): void {
     for (const s of this.subscriptions) s.dispose();
+  }
+}
+
+/** A path without links, as it is where there is no such file. */
+function real(path: string): string {
+  try {
+    return fs.realpathSync.native(path);
+  } catch {
+    return path;
   }
 }

@@ -60,8 +60,8 @@ export class SessionView implements vscode.TreeDataProvider<Session>, vscode.Dis
       const r = await this.daemon.request("fermata/session/list", { limit: page, ...(workspace !== undefined && { workspace }), ...(this.query !== "" && { query: this.query }) });
       found.push(...r.sessions);
     }
-    const none = found.length === 0 ? l10n.t("Nothing was asked here yet.") : "";
-    this.view.message = this.query === "" ? none : l10n.t("Found by “{0}”: {1}", this.query, found.length);
+    // With a message VS Code does not show what package.json has for an empty view.
+    this.view.message = this.query === "" ? "" : l10n.t("Found by “{0}”: {1}", this.query, found.length);
     return found.sort((a, b) => (a.updated < b.updated ? 1 : -1));
   }
 
@@ -122,7 +122,8 @@ export class SessionView implements vscode.TreeDataProvider<Session>, vscode.Dis
     const session = s ?? (await this.pick(l10n.t("Delete which session?")));
     if (session === undefined) return;
     const yes = l10n.t("Delete for Good");
-    const question = l10n.t("Delete “{0}” with its {1} turns? This cannot be undone.", session.title, session.turns);
+    const title = session.title || l10n.t("(no title)");
+    const question = session.turns === 1 ? l10n.t("Delete “{0}” with its turn? This cannot be undone.", title) : l10n.t("Delete “{0}” with its {1} turns? This cannot be undone.", title, session.turns);
     if ((await vscode.window.showWarningMessage(question, { modal: true }, yes)) !== yes) return;
     await this.daemon.request("fermata/session/delete", { session: session.session });
     this.sessions.forget(session.session);

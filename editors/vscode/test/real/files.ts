@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
-import { main, messages, place, scene } from "./scene";
+import { main, messages, place, scene, sceneApart } from "./scene";
 
 scene("what a turn changed is shown side by side, reverted, and put back", async (w, project) => {
   await w.file("german.go", 6);
@@ -100,4 +100,22 @@ scene("a stop answers the question, and its notification goes", async (w, projec
   await w.thread().getByText("not run", { exact: false }).first().waitFor();
   const settled = (await place().log(project)).findLast((e) => e.kind === "tool.settled")?.entry;
   assert.deepEqual([settled?.["state"], settled?.["cause"]], ["not_started", "stopped_by_user"]);
+});
+
+sceneApart("with several folders the turn that is reverted is of the folder of the open file", async () => {
+  const [left, right] = ["left", "right"].map((name) => place().project(name, { [`${name}.go`]: main, "open.go": main }));
+  assert.ok(left !== undefined && right !== undefined);
+  const w = await place().open([left, right]);
+  for (const name of ["left", "right"]) {
+    await w.file(`${name}.go`, 5);
+    await w.ask(`Change it on the ${name}.`);
+    await w.permission(/edit_file/).getByText("Allow Once").click();
+    await w.answer(`The ${name} is changed.`);
+    await w.idle();
+  }
+  await w.file("left.go", 5);
+  await w.command("Fermata: Revert Turn");
+  await w.notification(/1 file reverted/).waitFor();
+  assert.equal(left.read("open.go"), main);
+  assert.match(right.read("open.go"), /"right"/, "the other folder's turn is left alone");
 });

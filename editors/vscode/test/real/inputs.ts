@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { place, read, scene } from "./scene";
+import * as fs from "node:fs";
+import * as path from "node:path";
+import { place, read, scene, sceneApart } from "./scene";
 
 // guards M7, P3
 scene("the transcript and the model input are opened from the palette", async (w, project) => {
@@ -95,6 +97,43 @@ scene("sessions are listed, found, renamed, forked and deleted", async (w, proje
   await w.page.locator(".monaco-dialog-box").getByText("Delete for Good").click();
   await w.until("one session left", async () => (await w.page.locator(".pane-body .monaco-list-row", { hasText: "The greeting" }).count()) === 1);
   assert.equal((await place().fermata(project, "sessions")).match(/The greeting/g)?.length, 1);
+});
+
+scene("a model input whose language is changed is still compared with the one before", async (w) => {
+  await w.command("Fermata: New Session");
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.reply("And in one word?", "Ask the next question");
+  await w.answer("Greeting.");
+  await w.idle();
+  await w.command("Fermata: Show Model Input");
+  await w.page.locator(".codelens-decoration:visible", { hasText: "Compare with Previous Request" }).first().waitFor();
+  await w.command("Change Language Mode");
+  await w.quickInput("Plain Text");
+  await w.page.locator(".statusbar-item", { hasText: "Plain Text" }).waitFor();
+  await w.command("Fermata: Compare with Previous Request");
+  await w.page.locator(".monaco-diff-editor").first().waitFor();
+});
+
+sceneApart("where nothing was asked the view offers to; of a folder that a link leads to a session is used again", async (project) => {
+  const link = path.join(place().home, "projects", "linked");
+  fs.symlinkSync(project.root, link);
+  const w = await place().open({ ...project, root: link });
+  await w.command("Fermata: Show Sessions");
+  await w.page.locator(".welcome-view-content .monaco-button", { hasText: "Ask…" }).waitFor();
+  await w.file("main.go", 5);
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.idle();
+  await w.command("Fermata: New Session");
+  await w.command("Fermata: Use Session");
+  await w.quickPick("Only one sentence.");
+  await w.page.locator(".pane-body .monaco-list-row", { hasText: "in use" }).filter({ hasText: "Only one sentence." }).waitFor();
+  await w.file("main.go", 2);
+  await w.ask("And in one word?");
+  await w.until("the question", () => place().bodies().some((b) => b.includes("And in one word?")));
+  await w.idle();
+  assert.match(place().bodies().at(-1) ?? "", /Only one sentence\./);
 });
 
 // guards X1
