@@ -59,12 +59,27 @@ scene("a program that is not there is said to be missing, with what to do", asyn
 
 scene("a daemon of another protocol is refused with what to update", async (w) => {
   const old = path.join(place().home, "old-fermata");
-  const answer = JSON.stringify({ jsonrpc: "2.0", id: 0, result: { capabilities: { experimental: { fermata: { protocol: 0 } } }, serverInfo: { name: "fermata", version: "0.0.1" } } });
-  fs.writeFileSync(old, `#!/bin/sh\nread -r header\nprintf 'Content-Length: ${Buffer.byteLength(answer)}\\r\\n\\r\\n%s' '${answer}'\ncat >/dev/null\n`, { mode: 0o755 });
+  fs.writeFileSync(old, `#!${process.execPath}
+const say = (m) => { const text = JSON.stringify({ jsonrpc: "2.0", ...m }); process.stdout.write("Content-Length: " + Buffer.byteLength(text) + "\\r\\n\\r\\n" + text); };
+let all = "";
+process.stdin.on("data", (data) => {
+  for (all += data; ;) {
+    const [, head, size] = /^([^]*?Content-Length: (\\d+)[^]*?\\r\\n\\r\\n)/i.exec(all) ?? [];
+    if (head === undefined || all.length < head.length + Number(size)) return;
+    const m = JSON.parse(all.slice(head.length, head.length + Number(size)));
+    all = all.slice(head.length + Number(size));
+    if (m.method === "initialize") say({ id: m.id, result: { capabilities: { experimental: { fermata: { protocol: 0 } } }, serverInfo: { name: "fermata", version: "0.0.1" } } });
+    if (m.method === "shutdown") say({ id: m.id, result: null });
+    if (m.method === "exit") process.exit(0);
+  }
+});
+`, { mode: 0o755 });
   await w.settings({ "fermata.path": old });
+  const again = place().logged(/starting it again/).length;
   await w.command("Fermata: Restart Daemon");
   await w.notification(/\(version 0\.0\.1\) speaks another protocol \(0\) than this extension \(1\)/).waitFor();
   await w.shot("35-old-daemon");
+  assert.equal(place().logged(/starting it again/).length, again, "that it ended, as it was told to, is no reason to start it again");
   await w.settings();
   const runs = (): number => place().logged(/the daemon runs/).length;
   const before = runs();
