@@ -159,9 +159,19 @@ func (p *past) stopper() string {
 	return "The user stopped"
 }
 
-// lateLine tells of a result that came after its call had been settled as unknown (S7).
+// lateLine tells of a result that came after its call had been settled as unknown (S7). It stands in the user's message: what
+// could end the brackets, or lies on several lines, is fenced, so that no program's output is taken for the user's words.
 func lateLine(r *transcript.ToolSettled) string {
-	return fmt.Sprintf("[The call %s of %s came back after all, %s: %s]", r.Call, r.Name, r.State, clip(r.Output, 2000))
+	begin := fmt.Sprintf("[The call %s of %s came back after all, %s:", r.Call, r.Name, r.State)
+	text := clip(r.Output, 2000)
+	if !strings.ContainsAny(text, "]\n\r") {
+		return begin + " " + text + "]"
+	}
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	return begin + "]\n" + fence + "\n" + strings.TrimSuffix(text, "\n") + "\n" + fence
 }
 
 // clip keeps at most n bytes of s, whole characters.

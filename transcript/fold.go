@@ -3,7 +3,9 @@ package transcript
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Role is whose message a [Message] is.
@@ -54,7 +56,37 @@ type Encoder interface {
 // UserText is the user message in a model input: the notice, then what the user said, file ranges and selections fenced
 // and named. Of a retry it is the notice alone: what the user said is in the input already (F3). It is part of the
 // encoders' definition: changing it needs a new dialect version.
+//
+// Invariant: what stands in a file or its name ends no fence, and so is never taken for the user's words: a repository is not
+// trusted (TestWhatAFileHoldsStaysWithinItsFence).
 func (t *TurnStarted) UserText() string {
+	return t.userText(func(b *strings.Builder, p PromptPart) {
+		path := p.Path
+		if strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			path = strconv.Quote(path)
+		}
+		fence := strings.Repeat("`", max(longestRun(p.Text, '`')+1, 3))
+		fmt.Fprintf(b, "%s, lines %d-%d:\n%s\n%s", path, p.Start, p.End, fence, p.Text)
+		if !strings.HasSuffix(p.Text, "\n") {
+			b.WriteString("\n")
+		}
+		b.WriteString(fence)
+	})
+}
+
+// UserTextInShortFences is [TurnStarted.UserText] as it was sent before fences were longer than those in the text: for the
+// dialects that logs name and nobody sends with any more.
+func (t *TurnStarted) UserTextInShortFences() string {
+	return t.userText(func(b *strings.Builder, p PromptPart) {
+		fmt.Fprintf(b, "%s, lines %d-%d:\n```\n%s", p.Path, p.Start, p.End, p.Text)
+		if !strings.HasSuffix(p.Text, "\n") {
+			b.WriteString("\n")
+		}
+		b.WriteString("```")
+	})
+}
+
+func (t *TurnStarted) userText(fenced func(*strings.Builder, PromptPart)) string {
 	var b strings.Builder
 	if t.Notice != "" {
 		b.WriteString(t.Notice)
@@ -69,11 +101,7 @@ func (t *TurnStarted) UserText() string {
 		}
 		switch p.Type {
 		case "file", "selection":
-			fmt.Fprintf(&b, "%s, lines %d-%d:\n```\n%s", p.Path, p.Start, p.End, p.Text)
-			if !strings.HasSuffix(p.Text, "\n") {
-				b.WriteString("\n")
-			}
-			b.WriteString("```")
+			fenced(&b, p)
 		default:
 			b.WriteString(p.Text)
 		}

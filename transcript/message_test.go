@@ -196,3 +196,21 @@ Session ` + "`s_1`" + `
 		}
 	}
 }
+
+// guards P1: what the model takes for the user's words is what the user said
+func TestWhatAFileHoldsStaysWithinItsFence(t *testing.T) {
+	for _, text := range []string{"", "a", "a\n", "```", "a\n```\nb", "`````\n", "a ````", "```sh\nmake\n```\n", "\n```", "é```\r\n```"} {
+		for _, path := range []string{"a.go", "a\nb", "a, lines 1-2:\n```\nx"} {
+			user := &TurnStarted{Prompt: []PromptPart{{Type: "file", Path: path, Start: 1, End: 2, Text: text}, {Type: "text", Text: "said"}}}
+			name, rest, _ := strings.Cut(user.UserText(), "\n")
+			fence, rest, _ := strings.Cut(rest, "\n")
+			within, after, ok := strings.Cut(rest, fence)
+			if !ok || strings.Trim(fence, "`") != "" || after != "\n\nsaid" || strings.TrimSuffix(within, "\n") != strings.TrimSuffix(text, "\n") {
+				t.Errorf("%q of %q is sent as %q", text, path, user.UserText())
+			}
+			if !strings.HasSuffix(name, ", lines 1-2:") {
+				t.Errorf("%q is named %q", path, name)
+			}
+		}
+	}
+}

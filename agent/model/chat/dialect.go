@@ -30,16 +30,17 @@ type dialect struct {
 }
 
 // newest is the version that requests are encoded with.
-const newest = 3
+const newest = 4
 
 var dialects = []dialect{
 	{ReasoningNone, 1}, {ReasoningContent, 1}, {ReasoningPlain, 1},
 	{ReasoningNone, 2}, {ReasoningContent, 2}, {ReasoningPlain, 2},
 	{ReasoningNone, 3}, {ReasoningContent, 3}, {ReasoningPlain, 3},
+	{ReasoningNone, 4}, {ReasoningContent, 4}, {ReasoningPlain, 4},
 }
 
-// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/3", "chat-reasoning_content/3"
-// or "chat-reasoning/3", or an earlier version of them. Any other name is an error.
+// ByName returns the dialect that [transcript.EpochOpened].Dialect records as name: "chat/4", "chat-reasoning_content/4"
+// or "chat-reasoning/4", or an earlier version of them. Any other name is an error.
 func ByName(name string) (model.Dialect, error) {
 	for _, d := range dialects {
 		if d.Dialect() == name {
@@ -111,7 +112,11 @@ func (d dialect) Encode(m transcript.Message) ([]byte, error) {
 	switch {
 	case m.Role == transcript.RoleUser && m.User != nil:
 		b := append([]byte(nil), `{"role":"user","content":`...)
-		return append(transcript.AppendString(b, m.User.UserText()), '}'), nil
+		text := m.User.UserText()
+		if d.version < 4 {
+			text = m.User.UserTextInShortFences()
+		}
+		return append(transcript.AppendString(b, text), '}'), nil
 	case m.Role == transcript.RoleAssistant && m.Answer != nil:
 		foreign := m.Foreign && d.version > 1
 		if d.nothing(m.Answer, foreign) {

@@ -88,7 +88,7 @@ func TestAFrameHasItsFieldsInOneOrderAndJoinsToJSON(t *testing.T) {
 		{model.Head{Model: "m", Tools: []model.Tool{tool, {Name: "g"}}},
 			`{"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"f","description":"does <f>","parameters":{"type":"object"}}},{"type":"function","function":{"name":"g","description":"","parameters":{"type":"object","properties":{}}}}],"messages":[`},
 	} {
-		for _, name := range []string{"chat/1", "chat-reasoning_content/1", "chat-reasoning/1", "chat/2", "chat-reasoning_content/2", "chat-reasoning/2", "chat/3", "chat-reasoning_content/3", "chat-reasoning/3"} {
+		for _, name := range []string{"chat/1", "chat-reasoning_content/1", "chat-reasoning/1", "chat/2", "chat-reasoning_content/2", "chat-reasoning/2", "chat/3", "chat-reasoning_content/3", "chat-reasoning/3", "chat/4", "chat-reasoning_content/4", "chat-reasoning/4"} {
 			d, err := chat.ByName(name)
 			if err != nil || d.Dialect() != name {
 				t.Fatalf("%v, %v", d, err)
@@ -111,9 +111,9 @@ func TestAFrameHasItsFieldsInOneOrderAndJoinsToJSON(t *testing.T) {
 // guards P3: the name in the log is enough
 func TestEveryKindOfProviderRecordsADialectThatIsFoundAgain(t *testing.T) {
 	for kind, want := range map[string]string{
-		"": "chat/3", "openai": "chat/3", "openai-compatible": "chat/3",
-		"deepseek": "chat-reasoning_content/3", "llamacpp": "chat-reasoning_content/3", "vllm": "chat-reasoning_content/3",
-		"ollama": "chat-reasoning/3", "openrouter": "chat-reasoning/3",
+		"": "chat/4", "openai": "chat/4", "openai-compatible": "chat/4",
+		"deepseek": "chat-reasoning_content/4", "llamacpp": "chat-reasoning_content/4", "vllm": "chat-reasoning_content/4",
+		"ollama": "chat-reasoning/4", "openrouter": "chat-reasoning/4",
 	} {
 		p := provider(t, chat.Options{Kind: kind, BaseURL: "http://127.0.0.1:1/v1"})
 		d, err := chat.ByName(p.Dialect().Dialect())
@@ -122,10 +122,10 @@ func TestEveryKindOfProviderRecordsADialectThatIsFoundAgain(t *testing.T) {
 		}
 	}
 	p := provider(t, chat.Options{Kind: "openai-compatible", Reasoning: chat.ReasoningPlain, BaseURL: "http://127.0.0.1:1"})
-	if got := p.Dialect().Dialect(); got != "chat-reasoning/3" {
+	if got := p.Dialect().Dialect(); got != "chat-reasoning/4" {
 		t.Errorf("the override gave %s", got)
 	}
-	if _, err := chat.ByName("chat/4"); err == nil {
+	if _, err := chat.ByName("chat/5"); err == nil {
 		t.Error("an unknown dialect was found")
 	}
 }

@@ -15,7 +15,7 @@ type task struct {
 }
 
 var (
-	fence     = pattern("(?s)(?:^|\n)([^\n]*), lines (\\d+)-(\\d+):\n```\n(.*?)\n```")
+	opening   = pattern("(?:^|\n)([^\n]*), lines \\d+-\\d+:\n(```+)\n")
 	replaceIn = pattern(`(?is)\b(?:replace|change|rename)\s+(.+?)\s+(?:by|with|to)\s+(.+?)\s+in\s+(\S+)`)
 	runCmd    = pattern(`(?is)^(?:please\s+)?(?:run|execute)\s+(.+)$`)
 	todos     = pattern(`\b(?i:todos?|fixmes?)\b`)
@@ -26,13 +26,32 @@ var (
 	fileName  = pattern(`(?:[\w@~-][\w.@~-]*/)*(?:[\w-][\w.-]*\.[A-Za-z][\w]*|Makefile|Dockerfile|LICENSE|README)\b`)
 )
 
+// detach takes what is attached out of a user's words: the first file or selection is returned, with its path.
+func detach(words string) (path, attached, rest string) {
+	var b strings.Builder
+	for {
+		m := opening().FindStringSubmatchIndex(words)
+		if m == nil {
+			break
+		}
+		text, after, closed := strings.Cut(words[m[1]-1:], "\n"+words[m[4]:m[5]])
+		if !closed {
+			break
+		}
+		if path == "" {
+			path, attached = words[m[2]:m[3]], strings.TrimPrefix(text, "\n")
+		}
+		b.WriteString(words[:m[0]])
+		words = after
+	}
+	b.WriteString(words)
+	return path, attached, strings.TrimSpace(b.String())
+}
+
 // taskOf reads a user's words, a prompt's attachments among them.
 func taskOf(words string) task {
 	t := task{}
-	if m := fence().FindStringSubmatch(words); m != nil {
-		t.path, t.attached = m[1], m[4]
-		words = strings.TrimSpace(fence().ReplaceAllString(words, ""))
-	}
+	t.path, t.attached, words = detach(words)
 	if m := replaceIn().FindStringSubmatch(words); m != nil {
 		return task{kind: "replace", what: bare(m[1]), with: bare(m[2]), path: bare(m[3])}
 	}
