@@ -2,9 +2,10 @@ import * as vscode from "vscode";
 import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
 import type { FileChange, TurnChangesParams, TurnRevertResult } from "./protocol";
-import { blobScheme } from "./documents";
 
 // What a turn changed, in the native multi-diff editor, and taking it back.
+
+const blobScheme = "fermata-change";
 
 export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
   private readonly texts = new Map<string, Uint8Array>();

@@ -1,7 +1,7 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
 import { Boxes } from "./boxes";
-import { Pace } from "./pace";
+import { Pace, ofThread } from "./pace";
 import { moved } from "./places";
 import { comments, control, lane, type Control, type Said } from "./words";
 import { keepable, live, spoke, promptText, type Turn, type Turns } from "./turns";
@@ -165,7 +165,7 @@ export class Conversation implements vscode.Disposable {
     const isLane = lane(this.newest(root));
     const s: Shown = {
       thread: this.create(uri, range, this.content(root, known).comments, isLane), lane: isLane, root, before: [], comments: known,
-      pace: new Pace(() => this.show(s), () => this.taken(s)),
+      pace: new Pace(() => this.show(s), () => this.taken(s), ofThread),
     };
     return s;
   }

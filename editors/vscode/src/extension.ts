@@ -4,7 +4,7 @@ import { Asking } from "./asking";
 import { Changes } from "./changes";
 import { Conversation } from "./conversation";
 import { Daemon, MissingBinary, messageOf } from "./daemon";
-import { Inputs, Transcripts, inputScheme, transcriptScheme } from "./documents";
+import { Inputs, inputScheme } from "./inputs";
 import { InputLenses, TranscriptLenses } from "./lenses";
 import { Models } from "./models";
 import { participant } from "./participant";
@@ -15,6 +15,7 @@ import { Sessions } from "./sessions";
 import { SessionView } from "./sessionview";
 import { StatsPage } from "./stats";
 import { Status } from "./status";
+import { Transcripts, transcriptScheme } from "./transcripts";
 import { Turns } from "./turns";
 
 type About = vscode.CommentThread | CommandArgs | vscode.Uri | undefined;
@@ -39,20 +40,21 @@ export function activate(context: vscode.ExtensionContext): void {
   const asking = new Asking(daemon, sessions, turns, conversation, models, report);
 
   const active = (): vscode.Uri | undefined => vscode.window.activeTextEditor?.document.uri;
-  const session = (about: About): string | undefined => {
+  const session = async (about: About): Promise<string | undefined> => {
     const uri = active();
     const named = argsOf(about)?.session;
     if (named !== undefined) return named;
     if (about === undefined && uri?.scheme === transcriptScheme) return transcripts.sessionOf(uri);
-    return turnOf(about)?.session ?? sessions.current(sessions.rootOf(uri)) ?? turns.last()?.session;
+    const root = sessions.rootOf(uri);
+    return turnOf(about)?.session ?? sessions.current(root) ?? (await sessions.newest(root)) ?? turns.last()?.session;
   };
   const turnOf = (about: About) => (about instanceof vscode.Uri ? undefined : asking.turnOf(about));
   // The turn that a menu was opened on or whose changes are shown, else the last of the session that it is possible for.
-  const turn = (about: About): TurnChangesParams => {
+  const turn = async (about: About): Promise<TurnChangesParams> => {
     const uri = active();
     const named = turnOf(about)?.turn ?? argsOf(about)?.turn ?? (about === undefined && uri !== undefined ? changes.turnOf(uri) : undefined);
     if (named !== undefined) return { turn: named };
-    const of = session(about);
+    const of = await session(about);
     return of === undefined ? {} : { session: of };
   };
   const input = (about: About): vscode.Uri | undefined => (about instanceof vscode.Uri ? about : active());
@@ -67,16 +69,20 @@ export function activate(context: vscode.ExtensionContext): void {
     "fermata.retry": (about) => asking.retry(about instanceof vscode.Uri ? undefined : about),
     "fermata.selectModel": () => models.select(),
     "fermata.openTranscript": async (about) => {
-      const id = session(about);
+      const id = await session(about);
       if (id === undefined) return void vscode.window.showInformationMessage(l10n.t("Nothing was asked here yet."));
       await sessions.follow(id);
       await transcripts.open(id, turnOf(about)?.turn ?? argsOf(about)?.turn);
     },
-    "fermata.showModelInput": (about) => inputs.open(argsOf(about)?.request ?? turnOf(about)?.steps.at(-1)?.request, session(about)),
+    "fermata.showWholeTranscript": (about) => {
+      const uri = input(about);
+      return uri?.scheme === transcriptScheme ? transcripts.showWhole(uri) : undefined;
+    },
+    "fermata.showModelInput": async (about) => inputs.open(argsOf(about)?.request ?? turnOf(about)?.steps.at(-1)?.request, await session(about)),
     "fermata.compareModelInput": async (about) => {
       const uri = input(about);
       if (uri?.scheme === inputScheme) return inputs.compare(uri);
-      await inputs.open(undefined, session(undefined));
+      await inputs.open(undefined, await session(undefined));
       const opened = active();
       return opened?.scheme === inputScheme ? inputs.compare(opened) : undefined;
     },
@@ -84,9 +90,9 @@ export function activate(context: vscode.ExtensionContext): void {
       const uri = input(about);
       return uri?.scheme === inputScheme ? inputs.exact(uri) : undefined;
     },
-    "fermata.showChanges": (about) => changes.show(turn(about)),
-    "fermata.revert": (about) => changes.revert(turn(about)),
-    "fermata.revertFiles": (about) => changes.revertFiles(turn(about)),
+    "fermata.showChanges": async (about) => changes.show(await turn(about)),
+    "fermata.revert": async (about) => changes.revert(await turn(about)),
+    "fermata.revertFiles": async (about) => changes.revertFiles(await turn(about)),
     "fermata.closeThread": (about) => (about !== undefined && "comments" in about ? conversation.close(about) : undefined),
     "fermata.showSessions": () => vscode.commands.executeCommand("fermata.sessions.focus"),
     "fermata.showStats": () => stats.show(sessions.rootOf(active())),

@@ -1,7 +1,8 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
-import { inputScheme, transcriptScheme, type Inputs, type Transcripts } from "./documents";
+import { inputScheme, type Inputs } from "./inputs";
 import type { CommandArgs, InputPart } from "./protocol";
+import { transcriptScheme, type Transcripts } from "./transcripts";
 import { keepable, live, type Turn, type Turns } from "./turns";
 
 // What can be done about what a transcript or a model input shows, as code lenses; and the outline of a model input.
@@ -18,6 +19,7 @@ export class TranscriptLenses implements vscode.CodeLensProvider, vscode.Disposa
   ) {
     this.subscriptions = [
       vscode.languages.registerCodeLensProvider({ scheme: transcriptScheme }, this),
+      transcripts.onDidChangeLacks(() => this.changes.fire()),
       turns.onChange((t) => {
         const now = `${t.phase} ${t.changed.length} ${t.redirectedBy ?? ""}`;
         if (this.phases.get(t.turn) === now) return;
@@ -29,6 +31,11 @@ export class TranscriptLenses implements vscode.CodeLensProvider, vscode.Disposa
 
   provideCodeLenses(document: vscode.TextDocument): vscode.CodeLens[] {
     const lenses: vscode.CodeLens[] = [];
+    const lacks = this.transcripts.lacks(document.uri);
+    if (lacks !== undefined) {
+      const title = lacks === "end" ? l10n.t("Show What Was Said Since") : l10n.t("Show Whole Transcript");
+      for (const line of lacks === "end" ? [0, document.lineCount - 1] : [0]) lenses.push(new vscode.CodeLens(new vscode.Range(line, 0, line, 0), command(title, "fermata.showWholeTranscript")));
+    }
     let turn: Turn | undefined;
     for (const ref of this.transcripts.linesOf(document.uri)) {
       const at = new vscode.Range(ref.line - 1, 0, ref.line - 1, 0);

@@ -5,11 +5,18 @@
 // answers no click. So nothing is set again before what was set is sent, the window has taken it, and has then had as long
 // for other things as that took.
 
-/** From what was set to the next, in milliseconds, at least: VS Code's 100 and some to spare. */
-export const gap = 120;
+export interface Tempo {
+  /** From what was drawn until the window is asked whether it has it, in milliseconds. */
+  gap: number;
+  /** How long the window is spared when it took so long, both in milliseconds. */
+  spare: (took: number) => number;
+}
 
-/** The longest that a slow window is spared, in milliseconds. */
-const rest = 1000;
+/** Of a thread: VS Code's 100 ms and some to spare; then as long as it took, and no longer than a second. */
+export const ofThread: Tempo = { gap: 120, spare: (took) => Math.min(took, 1000) };
+
+/** Of a transcript, which is rendered and taken whole: four times as long as that took. */
+export const ofTranscript: Tempo = { gap: 0, spare: (took) => Math.max(400, 4 * took) };
 
 export class Pace {
   private timer: NodeJS.Timeout | undefined;
@@ -22,6 +29,7 @@ export class Pace {
   constructor(
     private readonly draw: () => void,
     private readonly taken: () => PromiseLike<unknown>,
+    private readonly tempo: Tempo,
   ) {}
 
   /** Something has changed: it is drawn now, or with all else that changes before its turn comes. */
@@ -38,7 +46,7 @@ export class Pace {
     this.busy = true;
     const round = ++this.round;
     this.draw();
-    this.timer = setTimeout(() => void this.settle(round), gap);
+    this.timer = setTimeout(() => void this.settle(round), this.tempo.gap);
   }
 
   private async settle(round: number): Promise<void> {
@@ -52,7 +60,7 @@ export class Pace {
     this.timer = setTimeout(() => {
       this.busy = false;
       if (this.waiting) this.now();
-    }, Math.min(Date.now() - since, rest));
+    }, this.tempo.spare(Date.now() - since));
   }
 
   dispose(): void {

@@ -52,6 +52,13 @@ export class Sessions implements vscode.Disposable {
     return this.memento.get<string>(`session:${root}`);
   }
 
+  /** The session of a folder that was last asked in, by whatever client: for a window in which nothing was asked yet. */
+  async newest(root: string): Promise<string | undefined> {
+    if (root === "") return undefined;
+    const r = await this.daemon.request("fermata/session/list", { workspace: root, limit: 20 });
+    return r.sessions.find((s) => s.turns > 0)?.session;
+  }
+
   async use(root: string, session: string): Promise<void> {
     await this.memento.update(`session:${root}`, session);
     await this.follow(session);

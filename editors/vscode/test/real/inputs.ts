@@ -68,6 +68,24 @@ scene("a transcript that grows keeps its reader's place and is previewed, and a 
   assert.equal((await place().log(project)).at(-1)?.entry["outcome"], "stopped");
 });
 
+sceneApart("a long conversation of the terminal's is shown by its newest part, and then whole, in a window that has asked nothing", async (project) => {
+  const asks = 30; // of six entries each
+  for (let i = 1; i <= asks; i++) await place().fermata(project, "ask", ...(i > 1 ? ["--continue"] : []), `Only one sentence, ${i}.`);
+  const w = await place().open(project);
+  await w.file("main.go", 5);
+  await w.command("Fermata: Open Transcript");
+  await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
+  await w.until("its end", async () => (await w.editorText()).includes(`Only one sentence, ${asks}.`));
+  await w.page.keyboard.press("Control+Home");
+  await w.until("what is left out", async () => /^> The conversation began before this: its \d+ earlier entries are not shown\./.test(await w.editorText()));
+  await w.shot("17-long-transcript");
+  await w.page.locator(".codelens-decoration:visible a", { hasText: "Show Whole Transcript" }).click();
+  await w.until("its beginning", async () => (await w.editorText()).includes("Only one sentence, 1."));
+  await w.page.locator(".codelens-decoration:visible a", { hasText: "Show Whole Transcript" }).waitFor({ state: "detached" });
+  await w.command("Fermata: Show Model Input");
+  await w.until("the newest input", async () => (await w.editorText()).includes("✓ as sent"));
+});
+
 scene("sessions are listed, found, renamed, forked and deleted", async (w, project, file) => {
   await w.command("Fermata: New Session");
   await w.command("Fermata: Show Sessions");

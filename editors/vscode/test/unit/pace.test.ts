@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock, test } from "node:test";
-import { Pace } from "../../src/pace";
+import { Pace, ofThread, ofTranscript } from "../../src/pace";
 
 // A comment thread of VS Code: what is set of it is sent once nothing was set for 100 ms, and the window takes some time for it.
 function thread(takes: number) {
@@ -20,6 +20,7 @@ function thread(takes: number) {
       }, 100);
     },
     () => new Promise<void>((resolve) => setTimeout(resolve, Math.max(0, busyUntil - Date.now()))),
+    ofThread,
   );
   return { pace, drawn, shown, say: (text: string) => (said = text) };
 }
@@ -63,6 +64,24 @@ test("a window that takes long is given no more than it can take, and as long fo
     await pass(1);
   }
   assert.equal(t.drawn.length, 6, "one each 880 ms: 120 for it to be sent, 380 more until it is taken, 380 for other things");
+}));
+
+test("a transcript that takes long to be shown is rendered one at a time, and the window has four times as long for other things", () => timed(async () => {
+  for (const [takes, each] of [[5, 405], [1000, 5000]] as const) {
+    let shown = Promise.resolve();
+    const begun: number[] = [];
+    const pace = new Pace(() => {
+      begun.push(Date.now());
+      shown = new Promise((resolve) => setTimeout(resolve, takes));
+    }, () => shown, ofTranscript);
+    for (let i = 0; i < 3.5 * each; i++) {
+      pace.soon();
+      await pass(1);
+    }
+    pace.dispose();
+    for (const [i, at] of begun.slice(1).entries()) assert.ok(Math.abs(at - (begun[i] ?? 0) - each) <= each / 100, `${String(takes)} ms: ${begun.map((b) => b - (begun[0] ?? 0)).join(", ")}`);
+    assert.equal(begun.length, 4);
+  }
 }));
 
 test("what cannot wait is drawn at once, and what waited goes with it", () => timed(async () => {

@@ -2,79 +2,11 @@ import * as vscode from "vscode";
 import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
 import { indent, type Indented } from "./indented";
-import type { InputPart, LineRef, RequestInputResult } from "./protocol";
-import { saying, type Turn, type Turns } from "./turns";
+import type { InputPart, RequestInputResult } from "./protocol";
 
-// The transcript and the model input as read-only documents.
+// The model input as a read-only document.
 
-export const transcriptScheme = "fermata-transcript";
 export const inputScheme = "fermata-input";
-export const blobScheme = "fermata-change";
-
-/** Between two renderings of an open transcript while its turn runs, in milliseconds. */
-const interval = 400;
-
-export class Transcripts implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  private readonly changes = new vscode.EventEmitter<vscode.Uri>();
-  readonly onDidChange = this.changes.event;
-  private readonly timers = new Map<string, NodeJS.Timeout>();
-  private readonly subscriptions: { dispose(): void }[];
-  private readonly lines = new Map<string, LineRef[]>();
-
-  constructor(
-    private readonly daemon: Daemon,
-    private readonly turns: Turns,
-  ) {
-    this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.registerTextDocumentContentProvider(transcriptScheme, this)];
-  }
-
-  uri(session: string): vscode.Uri {
-    return vscode.Uri.from({ scheme: transcriptScheme, path: `/${session}/Transcript.md` });
-  }
-
-  sessionOf(uri: vscode.Uri): string {
-    return uri.path.split("/")[1] ?? "";
-  }
-
-  /** From which turns and entries the lines of an open transcript come. */
-  linesOf(uri: vscode.Uri): LineRef[] {
-    return this.lines.get(uri.toString()) ?? [];
-  }
-
-  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
-    const r = await this.daemon.request("fermata/transcript/render", { session: this.sessionOf(uri), format: "markdown" });
-    this.lines.set(uri.toString(), r.lines);
-    // What is being said is in no entry yet. Where the text knows an entry that no event has told of, it may hold it.
-    const told = (r.lines.at(-1)?.seq ?? 0) <= this.turns.seq(r.session);
-    return told ? r.text + saying(this.turns.running(r.session)) : r.text;
-  }
-
-  /** Opens a transcript at its end, or at where a turn begins. */
-  async open(session: string, turn?: string): Promise<void> {
-    const document = await vscode.workspace.openTextDocument(this.uri(session));
-    const editor = await vscode.window.showTextDocument(document, { preview: true });
-    const line = this.linesOf(document.uri).find((l) => l.turn === turn && turn !== undefined)?.line;
-    const at = line === undefined ? document.lineCount - 1 : line - 1;
-    editor.revealRange(new vscode.Range(at, 0, at, 0), line === undefined ? vscode.TextEditorRevealType.Default : vscode.TextEditorRevealType.AtTop);
-  }
-
-  /** The text is rendered anew; VS Code keeps the reader's place. */
-  private changed(t: Turn): void {
-    const uri = this.uri(t.session);
-    const key = uri.toString();
-    if (this.timers.has(key) || !vscode.workspace.textDocuments.some((d) => d.uri.toString() === key)) return;
-    this.timers.set(key, setTimeout(() => {
-      this.timers.delete(key);
-      this.changes.fire(uri);
-    }, interval));
-  }
-
-  dispose(): void {
-    for (const t of this.timers.values()) clearTimeout(t);
-    for (const s of this.subscriptions) s.dispose();
-    this.changes.dispose();
-  }
-}
 
 /** How a model input is shown: indented under a line that says whether it is what was sent; so without that line; as it was. */
 export type View = "Model input.jsonc" | "Model input.json" | "Exact bytes.json";
