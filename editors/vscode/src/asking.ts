@@ -31,7 +31,11 @@ export class Asking {
     });
     if (words === undefined || words.trim() === "") return;
     const prompt: PromptPart[] = [{ type: "text", text: words }];
-    if (uri?.scheme === "file" && range !== undefined && !range.isEmpty) prompt.push({ type: "selection", uri: uri.toString(), range: fromRange(range) });
+    if (uri !== undefined && range !== undefined && !range.isEmpty) {
+      // What is no file, as an untitled document or the other side of a diff, is not the daemon's to read.
+      const text = uri.scheme === "file" ? undefined : vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri.toString())?.getText(range);
+      prompt.push({ type: "selection", uri: uri.toString(), range: fromRange(range), ...(text !== undefined && { text }) });
+    }
     const session = args?.session ?? (await this.sessions.forQuestion(this.sessions.rootOf(uri)));
     const anchor = uri?.scheme === "file" ? { uri: uri.toString(), range: fromRange(range ?? new vscode.Range(0, 0, 0, 0)) } : undefined;
     this.run(this.daemon.request("fermata/turn/start", { session, prompt, clientId: randomUUID(), ...(anchor && { anchor }), ...this.model() }));
@@ -86,8 +90,9 @@ export class Asking {
   private anchorOf(turn: Turn): { anchor?: Anchor } {
     const a = turn.anchor;
     if (a === undefined) return {};
-    const range = this.conversation.rangeOf(turn) ?? new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
-    return { anchor: { uri: a.uri, range: fromRange(range) } };
+    const place = this.conversation.placeOf(turn);
+    const range = place?.range ?? new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
+    return { anchor: { uri: place?.uri.toString() ?? a.uri, range: fromRange(range) } };
   }
 
   async queue(): Promise<void> {

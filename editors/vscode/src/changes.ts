@@ -1,37 +1,73 @@
 import * as vscode from "vscode";
 import { l10n } from "vscode";
-import type { Daemon } from "./daemon";
-import type { FileChange, TurnChangesParams, TurnRevertResult } from "./protocol";
+import { kindOf, type Daemon } from "./daemon";
+import type { FileChange, TurnChangesParams, TurnChangesResult, TurnRevertResult } from "./protocol";
+import type { Turn, Turns } from "./turns";
 
 // What a turn changed, in the native multi-diff editor, and taking it back.
 
 const blobScheme = "fermata-change";
 
 export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
-  private readonly texts = new Map<string, Uint8Array>();
-  readonly onDidChangeFile = new vscode.EventEmitter<vscode.FileChangeEvent[]>().event; // what was before a turn and after it stays
-  // A file system, which VS Code waits for when it opens again what was open before a reload.
-  private readonly subscription = vscode.workspace.registerFileSystemProvider(blobScheme, this, { isReadonly: true });
+  private readonly texts = new Map<string, { text: Uint8Array; version: number }>();
+  /** The turns that are shown, by how many changes were known of them then: one that runs goes on changing files. */
+  private readonly shown = new Map<string, number>();
+  private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
+  readonly onDidChangeFile = this.changed.event;
+  private readonly subscriptions: { dispose(): void }[];
 
   constructor(
     private readonly daemon: Daemon,
+    private readonly turns: Turns,
     private readonly report: (err: unknown) => void,
-  ) {}
+  ) {
+    this.subscriptions = [
+      // A file system, which VS Code waits for when it opens again what was open before a reload.
+      vscode.workspace.registerFileSystemProvider(blobScheme, this, { isReadonly: true }),
+      turns.onChange((t) => this.more(t)),
+    ];
+  }
 
   async readFile(uri: vscode.Uri): Promise<Uint8Array> {
-    const known = this.texts.get(uri.toString());
-    if (known !== undefined) return known;
-    const [turn = ""] = uri.query.split(" ");
-    const r = await this.daemon.request("fermata/turn/changes", { turn });
-    for (const f of r.files) for (const side of ["before", "after"] as const) this.side(turn, f, side);
-    const text = this.texts.get(uri.toString());
-    if (text === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    return text;
+    return (await this.known(uri)).text;
   }
 
   async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
-    const text = await this.readFile(uri);
-    return { type: vscode.FileType.File, ctime: 0, mtime: 0, size: text.length, permissions: vscode.FilePermission.Readonly };
+    const { text, version } = await this.known(uri);
+    return { type: vscode.FileType.File, ctime: 0, mtime: version, size: text.length, permissions: vscode.FilePermission.Readonly };
+  }
+
+  private async known(uri: vscode.Uri): Promise<{ text: Uint8Array; version: number }> {
+    const [turn = ""] = uri.query.split(" ");
+    if (!this.texts.has(uri.toString())) await this.fetch({ turn });
+    const known = this.texts.get(uri.toString());
+    if (known === undefined) throw vscode.FileSystemError.FileNotFound(uri);
+    return known;
+  }
+
+  /** Asks for the changes of a turn, and keeps their sides: what of them is open already, and has changed, is shown anew. */
+  private async fetch(of: TurnChangesParams): Promise<TurnChangesResult> {
+    const r = await this.daemon.request("fermata/turn/changes", of);
+    this.shown.set(r.turn, this.turns.get(r.turn)?.edits ?? 0);
+    const events: vscode.FileChangeEvent[] = [];
+    for (const f of r.files) for (const side of ["before", "after"] as const) {
+      const uri = sideOf(r.turn, f, side);
+      if (uri === undefined) continue;
+      const text = Buffer.from((side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown."));
+      const known = this.texts.get(uri.toString());
+      if (known !== undefined && text.equals(known.text)) continue;
+      this.texts.set(uri.toString(), { text, version: (known?.version ?? 0) + 1 });
+      if (known !== undefined) events.push({ type: vscode.FileChangeType.Changed, uri });
+    }
+    if (events.length > 0) this.changed.fire(events);
+    return r;
+  }
+
+  private more(t: Turn): void {
+    const known = this.shown.get(t.turn);
+    if (known === undefined || known === t.edits) return;
+    this.shown.set(t.turn, t.edits);
+    this.fetch({ turn: t.turn }).catch(this.report);
   }
 
   watch(): vscode.Disposable {
@@ -64,31 +100,32 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   async show(of: TurnChangesParams): Promise<void> {
-    const r = await this.daemon.request("fermata/turn/changes", of);
-    if (r.files.length === 0) {
-      void vscode.window.showInformationMessage(l10n.t("This turn changed no file."));
-      return;
-    }
+    const r = await this.of(of);
+    if (r === undefined) return;
     const resources = r.files.map((f): [vscode.Uri, vscode.Uri | undefined, vscode.Uri | undefined] => [
-      vscode.Uri.parse(f.uri, true), this.side(r.turn, f, "before"), this.side(r.turn, f, "after"),
+      vscode.Uri.parse(f.uri, true), sideOf(r.turn, f, "before"), sideOf(r.turn, f, "after"),
     ]);
     await vscode.commands.executeCommand("vscode.changes", l10n.t("Changes of the turn"), resources);
   }
 
-  private side(turn: string, f: FileChange, side: "before" | "after"): vscode.Uri | undefined {
-    if (f[side] === undefined) return undefined;
-    const uri = vscode.Uri.from({ scheme: blobScheme, path: `/${f.path}`, query: `${turn} ${side}` });
-    this.texts.set(uri.toString(), Buffer.from((side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown.")));
-    return uri;
+  /** The changes of a turn, undefined where there are none and the user was told so. */
+  private async of(of: TurnChangesParams): Promise<TurnChangesResult | undefined> {
+    const r = await this.fetch(of).catch(none);
+    if (r !== undefined && r.files.length > 0) return r;
+    void vscode.window.showInformationMessage(of.turn === undefined ? l10n.t("No file was changed here.") : l10n.t("This turn changed no file."));
+    return undefined;
   }
 
   async revert(of: TurnChangesParams): Promise<void> {
-    this.told(await this.daemon.request("fermata/turn/revert", of), l10n.t("reverted"));
+    const r = await this.daemon.request("fermata/turn/revert", of).catch(none);
+    if (r === undefined) void vscode.window.showInformationMessage(of.turn === undefined ? l10n.t("No file was changed here.") : l10n.t("This turn changed no file."));
+    else this.told(r, l10n.t("reverted"));
   }
 
   /** Reverts some of the files of a turn. */
   async revertFiles(of: TurnChangesParams): Promise<void> {
-    const r = await this.daemon.request("fermata/turn/changes", of);
+    const r = await this.of(of);
+    if (r === undefined) return;
     const active = vscode.window.activeTextEditor?.document.uri.toString();
     const items = r.files.map((f) => ({
       label: f.path, description: `+${f.added} −${f.removed}`, detail: f.now === "changed" ? l10n.t("was changed since, and will be kept") : "", picked: f.uri === active,
@@ -114,6 +151,16 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
   }
 
   dispose(): void {
-    this.subscription.dispose();
+    for (const s of this.subscriptions) s.dispose();
+    this.changed.dispose();
   }
+}
+
+function sideOf(turn: string, f: FileChange, side: "before" | "after"): vscode.Uri | undefined {
+  return f[side] === undefined ? undefined : vscode.Uri.from({ scheme: blobScheme, path: `/${f.path}`, query: `${turn} ${side}` });
+}
+
+/** That there is nothing to show or to revert is no error. */
+function none(err: unknown): undefined {
+  if (kindOf(err) !== "no_changes") throw err;
 }

@@ -37,6 +37,8 @@ interface Shown {
 /** Where a thread stands now; the log says only where it was asked. */
 interface Remembered {
   session: string;
+  /** The file, where it was renamed. */
+  uri?: string;
   range: [number, number, number, number];
 }
 
@@ -56,7 +58,7 @@ export class Conversation implements vscode.Disposable {
     this.boxes = new Boxes(log, () => this.renew());
     for (const [clientId, turn] of this.joins) turns.join(clientId, turn);
     this.remembered = new Map(Object.entries(memento.get<Record<string, Remembered>>("threads", {})));
-    this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.onDidChangeTextDocument((e) => this.edited(e))];
+    this.subscriptions = [turns.onChange((t) => this.changed(t)), vscode.workspace.onDidChangeTextDocument((e) => this.edited(e)), vscode.workspace.onDidRenameFiles((e) => this.renamed(e))];
   }
 
   /** The sessions whose threads were open before a reload. */
@@ -81,8 +83,9 @@ export class Conversation implements vscode.Disposable {
   }
 
   /** Where the thread of a turn stands now. */
-  rangeOf(turn: Turn): vscode.Range | undefined {
-    return this.threads.get(this.turns.root(turn).turn)?.thread.range;
+  placeOf(turn: Turn): { uri: vscode.Uri; range: vscode.Range } | undefined {
+    const thread = this.threads.get(this.turns.root(turn).turn)?.thread;
+    return thread?.range && { uri: thread.uri, range: thread.range };
   }
 
   /** Closes a thread. What was said stays in the transcript. */
@@ -148,7 +151,7 @@ export class Conversation implements vscode.Disposable {
       if (root.anchor === undefined || !wanted || vscode.workspace.getConfiguration("fermata").get<string>("inline", "comments") !== "comments") return;
       const a = root.anchor;
       const range = before !== undefined ? new vscode.Range(...before.range) : new vscode.Range(a.start_line, a.start_char, a.end_line, a.end_char);
-      s = this.begin(root, vscode.Uri.parse(a.uri, true), range);
+      s = this.begin(root, vscode.Uri.parse(before?.uri ?? a.uri, true), range);
       this.threads.set(root.turn, s);
       this.remember(s);
       this.save();
@@ -208,9 +211,9 @@ export class Conversation implements vscode.Disposable {
     this.replace(s);
   }
 
-  private replace(s: Shown): void {
+  private replace(s: Shown, uri = s.thread.uri): void {
     const old = s.thread;
-    s.thread = this.create(old.uri, old.range, [...old.comments], s.lane);
+    s.thread = this.create(uri, old.range, [...old.comments], s.lane);
     s.thread.collapsibleState = old.collapsibleState;
   }
 
@@ -239,9 +242,29 @@ export class Conversation implements vscode.Disposable {
     if (any) this.save();
   }
 
+  /** A thread goes with its file, also with a folder of it. */
+  private renamed(e: vscode.FileRenameEvent): void {
+    for (const { oldUri, newUri } of e.files) {
+      const from = oldUri.toString();
+      for (const s of this.threads.values()) {
+        const uri = s.thread.uri.toString();
+        if (uri !== from && !uri.startsWith(`${from}/`)) continue;
+        s.before.push(s.thread);
+        this.replace(s, vscode.Uri.parse(newUri.toString() + uri.slice(from.length), true));
+        this.remember(s);
+        s.pace.now();
+      }
+    }
+    this.save();
+  }
+
   private remember(s: Shown): void {
     const r = s.thread.range;
-    if (r !== undefined) this.remembered.set(s.root.turn, { session: s.root.session, range: [r.start.line, r.start.character, r.end.line, r.end.character] });
+    if (r === undefined) return;
+    const uri = s.thread.uri.toString();
+    this.remembered.set(s.root.turn, {
+      session: s.root.session, range: [r.start.line, r.start.character, r.end.line, r.end.character], ...(uri !== s.root.anchor?.uri && { uri }),
+    });
   }
 
   private save(): void {

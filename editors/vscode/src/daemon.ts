@@ -1,4 +1,5 @@
 import * as fs from "node:fs";
+import * as os from "node:os";
 import * as path from "node:path";
 import * as vscode from "vscode";
 import { CloseAction, ConnectionError, ErrorAction, ErrorCodes, LanguageClient, LSPErrorCodes, ResponseError, State, type LanguageClientOptions, type StaticFeature } from "vscode-languageclient/node";
@@ -144,7 +145,7 @@ export class Daemon implements vscode.Disposable {
     const name = process.platform === "win32" ? "fermata.exe" : "fermata";
     const setting = vscode.workspace.getConfiguration("fermata").get<string>("path", "");
     if (setting !== "") {
-      const full = setting.startsWith("~/") ? path.join(process.env["HOME"] ?? "", setting.slice(2)) : setting;
+      const full = /^~[\\/]/.test(setting) ? path.join(os.homedir(), setting.slice(2)) : setting;
       if (await executable(full)) return full;
       throw new MissingBinary(vscode.l10n.t("fermata.path is {0}, and there is no such program.", full));
     }

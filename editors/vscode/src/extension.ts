@@ -34,7 +34,7 @@ export function activate(context: vscode.ExtensionContext): void {
   const sessions = new Sessions(context.workspaceState, daemon, turns, () => conversation.sessions);
   const transcripts = new Transcripts(daemon, turns);
   const inputs = new Inputs(daemon);
-  const changes = new Changes(daemon, report);
+  const changes = new Changes(daemon, turns, report);
   const view = new SessionView(daemon, sessions, turns, (session) => conversation.forget(session));
   const stats = new StatsPage(daemon);
   const asking = new Asking(daemon, sessions, turns, conversation, models, report);
@@ -50,12 +50,18 @@ export function activate(context: vscode.ExtensionContext): void {
   };
   const turnOf = (about: About) => (about instanceof vscode.Uri ? undefined : asking.turnOf(about));
   // The turn that a menu was opened on or whose changes are shown, else the last of the session that it is possible for.
-  const turn = async (about: About): Promise<TurnChangesParams> => {
+  const turn = async (about: About): Promise<TurnChangesParams | undefined> => {
     const uri = active();
     const named = turnOf(about)?.turn ?? argsOf(about)?.turn ?? (about === undefined && uri !== undefined ? changes.turnOf(uri) : undefined);
     if (named !== undefined) return { turn: named };
     const of = await session(about);
-    return of === undefined ? {} : { session: of };
+    return of === undefined ? undefined : { session: of };
+  };
+  /** Does something with what was found, or says that there is nothing yet. */
+  const withKnown = async <T>(found: Promise<T | undefined>, use: (of: T) => Promise<void>): Promise<void> => {
+    const of = await found;
+    if (of === undefined) void vscode.window.showInformationMessage(l10n.t("Nothing was asked here yet."));
+    else await use(of);
   };
   const input = (about: About): vscode.Uri | undefined => (about instanceof vscode.Uri ? about : active());
 
@@ -68,21 +74,22 @@ export function activate(context: vscode.ExtensionContext): void {
     "fermata.keep": (about) => asking.keep(about instanceof vscode.Uri ? undefined : about),
     "fermata.retry": (about) => asking.retry(about instanceof vscode.Uri ? undefined : about),
     "fermata.selectModel": () => models.select(),
-    "fermata.openTranscript": async (about) => {
-      const id = await session(about);
-      if (id === undefined) return void vscode.window.showInformationMessage(l10n.t("Nothing was asked here yet."));
+    "fermata.openTranscript": (about) => withKnown(session(about), async (id) => {
       await sessions.follow(id);
       await transcripts.open(id, turnOf(about)?.turn ?? argsOf(about)?.turn);
-    },
+    }),
     "fermata.showWholeTranscript": (about) => {
       const uri = input(about);
       return uri?.scheme === transcriptScheme ? transcripts.showWhole(uri) : undefined;
     },
-    "fermata.showModelInput": async (about) => inputs.open(argsOf(about)?.request ?? turnOf(about)?.steps.at(-1)?.request, await session(about)),
+    "fermata.showModelInput": (about) => {
+      const request = argsOf(about)?.request ?? turnOf(about)?.steps.at(-1)?.request;
+      return request !== undefined ? inputs.open(request) : withKnown(session(about), (of) => inputs.open(undefined, of));
+    },
     "fermata.compareModelInput": async (about) => {
       const uri = input(about);
       if (uri?.scheme === inputScheme) return inputs.compare(uri);
-      await inputs.open(undefined, await session(undefined));
+      await withKnown(session(undefined), (of) => inputs.open(undefined, of));
       const opened = active();
       return opened?.scheme === inputScheme ? inputs.compare(opened) : undefined;
     },
@@ -90,9 +97,9 @@ export function activate(context: vscode.ExtensionContext): void {
       const uri = input(about);
       return uri?.scheme === inputScheme ? inputs.exact(uri) : undefined;
     },
-    "fermata.showChanges": async (about) => changes.show(await turn(about)),
-    "fermata.revert": async (about) => changes.revert(await turn(about)),
-    "fermata.revertFiles": async (about) => changes.revertFiles(await turn(about)),
+    "fermata.showChanges": (about) => withKnown(turn(about), (of) => changes.show(of)),
+    "fermata.revert": (about) => withKnown(turn(about), (of) => changes.revert(of)),
+    "fermata.revertFiles": (about) => withKnown(turn(about), (of) => changes.revertFiles(of)),
     "fermata.closeThread": (about) => (about !== undefined && "comments" in about ? conversation.close(about) : undefined),
     "fermata.showSessions": () => vscode.commands.executeCommand("fermata.sessions.focus"),
     "fermata.showStats": () => stats.show(sessions.rootOf(active())),

@@ -58,7 +58,7 @@ export class Inputs implements vscode.TextDocumentContentProvider, vscode.Dispos
   }
 
   /** Opens an input, the newest of a session unless it is named. */
-  async open(request: string | undefined, session: string | undefined): Promise<void> {
+  async open(request: string | undefined, session?: string): Promise<void> {
     const { result } = await this.fetch(request, session);
     await this.show(result.request.request, "Model input.jsonc");
   }

@@ -82,9 +82,9 @@ export class Sessions implements vscode.Disposable {
     if (this.followed.has(session)) return true;
     try {
       const opened = await this.daemon.request("fermata/session/open", { session, since: this.turns.seq(session) });
-      this.followed.add(session);
-      // A workspace that is not trusted gets tools that only read.
+      // A workspace that is not trusted gets tools that only read, or none: nothing is asked in a session that is not told so.
       if (!vscode.workspace.isTrusted) await this.daemon.request("fermata/session/mode", { session, mode: "read-only" });
+      this.followed.add(session);
       this.turns.read(session, opened.entries);
       return true;
     } catch (err) {

@@ -1,4 +1,4 @@
-import type { Share, Stats } from "./protocol";
+import type { Outcome, Share, Stats, ToolState } from "./protocol";
 import type { Localise } from "./words";
 
 // The page with the metrics, as HTML without a script: it needs none, and so may run none. Beside each figure stands what
@@ -28,8 +28,8 @@ export function page(s: Stats, nonce: string, l: Localise): string {
       row(l("Bytes"), String(s.kept.bytes), s.definitions["kept"]),
       row(l("Before anything was said"), String(s.kept.silent), s.definitions["kept"]),
     ]),
-    section(l("Turns"), Object.entries(s.outcomes).map(([name, n]) => row(name, bar(n, s.turns), s.definitions["outcomes"]))),
-    section(l("Tool calls"), s.tools.map((t) => row(t.name || l("(others)"), `${t.calls}: ${Object.entries(t.states).map(([state, n]) => `${state} ${n}`).join(", ")}`, s.definitions["tools"], false))),
+    section(l("Turns"), Object.entries(s.outcomes).map(([name, n]) => row(ended(name, l), bar(n, s.turns), s.definitions["outcomes"]))),
+    section(l("Tool calls"), s.tools.map((t) => row(t.name || l("(others)"), `${t.calls}: ${Object.entries(t.states).map(([state, n]) => `${ended(state, l)} ${n}`).join(", ")}`, s.definitions["tools"], false))),
     section(l("Tokens"), [
       row(l("In"), String(s.tokens.input), s.definitions["tokens"]),
       row(l("Of those from a cache"), bar(s.tokens.cached, s.tokens.input), s.definitions["tokens"]),
@@ -63,6 +63,28 @@ function section(title: string, rows: string[]): string {
 function row(name: string, value: string, definition: string | undefined, html = true): string {
   const what = definition === undefined ? escape(name) : `<details><summary>${escape(name)}</summary><p>${escape(definition)}</p></details>`;
   return `<tr><th scope="row">${what}</th><td>${html ? value : escape(value)}</td></tr>`;
+}
+
+/** How a turn or a call ended, in words; by its name where a newer daemon knows another way. */
+function ended(name: string, l: Localise): string {
+  switch (name as Outcome | ToolState) {
+    case "completed":
+      return l("completed");
+    case "stopped":
+      return l("stopped");
+    case "failed":
+      return l("failed");
+    case "abandoned":
+      return l("abandoned");
+    case "done":
+      return l("done");
+    case "not_started":
+      return l("not started");
+    case "unknown":
+      return l("unknown");
+    default:
+      return name;
+  }
 }
 
 function share(x: Share, s: Stats, l: Localise): string {

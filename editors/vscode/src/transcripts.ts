@@ -28,6 +28,8 @@ interface Shown {
   text?: string;
   lines: LineRef[];
   pace: Pace;
+  /** More was said while it was being opened. */
+  missed?: boolean;
   /** More was said since, and is not shown by itself. */
   stale?: boolean;
   /** Called when the window has what was rendered. */
@@ -51,6 +53,12 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
       turns.onChange((t) => this.changed(t)),
       vscode.workspace.registerTextDocumentContentProvider(transcriptScheme, this),
       vscode.workspace.onDidChangeTextDocument((e) => this.shown.get(e.document.uri.toString())?.taken?.()),
+      vscode.workspace.onDidOpenTextDocument((d) => {
+        const shown = this.shown.get(d.uri.toString());
+        if (shown?.missed !== true) return;
+        shown.missed = false;
+        shown.pace.soon();
+      }),
       vscode.workspace.onDidCloseTextDocument((d) => {
         if (d.uri.scheme === transcriptScheme && !isOpen(d.uri)) this.forget(d.uri); // one whose language is changed is closed too
       }),
@@ -141,8 +149,9 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
   private changed(t: Turn): void {
     const uri = this.uri(t.session);
     const shown = this.shown.get(uri.toString());
-    if (shown === undefined || !isOpen(uri)) return;
-    if ((shown.text?.length ?? 0) <= lively) shown.pace.soon();
+    if (shown === undefined) return;
+    if (!isOpen(uri)) shown.missed = true;
+    else if ((shown.text?.length ?? 0) <= lively) shown.pace.soon();
     else if (shown.stale !== true) {
       shown.stale = true;
       this.stale.fire();

@@ -52,6 +52,8 @@ export interface Turn {
   redirectedBy?: string;
   steps: Step[];
   changed: string[];
+  /** How many changes that were. */
+  edits: number;
   messages: Message[];
   ended?: TurnEnded;
   /** Why the last answer is withheld, a line for each check. */
@@ -205,7 +207,9 @@ export class Turns {
       case "file.changed": {
         const c = body(e, e.kind);
         const t = this.turns.get(c.turn);
-        if (t !== undefined && !t.changed.includes(c.path)) t.changed.push(c.path);
+        if (t === undefined) break;
+        t.edits++;
+        if (!t.changed.includes(c.path)) t.changed.push(c.path);
         return t;
       }
       case "request.sent": {
@@ -243,7 +247,7 @@ export class Turns {
   }
 
   private started(session: string, s: TurnStarted): Turn {
-    const t: Turn = { session, turn: s.turn, phase: "running", prompt: s.prompt, steps: [], changed: [], messages: [], verdicts: [] };
+    const t: Turn = { session, turn: s.turn, phase: "running", prompt: s.prompt, steps: [], changed: [], edits: 0, messages: [], verdicts: [] };
     if (s.anchor !== undefined) t.anchor = s.anchor;
     if (s.client_id !== undefined) {
       const before = this.joins.get(s.client_id);

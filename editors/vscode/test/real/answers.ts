@@ -105,6 +105,18 @@ scene("a selection is asked about by its code action, and the answer draws no pi
   assert.match(prompt[1]?.text ?? "", /Println/);
 });
 
+scene("what is selected in a document that is no file goes with the question", async (w, project) => {
+  await w.command("File: New Untitled Text File");
+  await w.page.locator(".tab.active", { hasText: "Untitled-1" }).waitFor();
+  await w.page.keyboard.type("first line\nsecond line");
+  await w.page.keyboard.press("Control+a");
+  await w.ask("Only one sentence.");
+  await w.until("the answer", async () => (await w.editorText()).includes("It greets the world.")); // in the transcript
+  await w.idle();
+  const prompt = (await place().log(project)).findLast((e) => e.kind === "turn.started")?.entry["prompt"] as { type: string; text: string; path?: string }[];
+  assert.deepEqual(prompt.map((p) => [p.type, p.path, p.text]), [["text", undefined, "Only one sentence."], ["selection", "untitled:Untitled-1", "first line\nsecond line"]]);
+});
+
 scene("an answer of 4,000 words as fast as they come loses none", async (w) => {
   const drawn = await w.countDrawn();
   await w.ask("Count to four thousand.");

@@ -119,3 +119,54 @@ sceneApart("with several folders the turn that is reverted is of the folder of t
   assert.equal(left.read("open.go"), main);
   assert.match(right.read("open.go"), /"right"/, "the other folder's turn is left alone");
 });
+
+sceneApart("changes that are open follow a turn that goes on changing the file; where nothing was changed, that is said", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 5);
+  for (const command of ["Open Transcript", "Show Model Input", "Show Changes", "Revert Turn", "Revert Files of Turn"]) {
+    await w.command("Notifications: Clear All Notifications");
+    await w.command(`Fermata: ${command}`);
+    await w.notification("Nothing was asked here yet.").waitFor();
+  }
+  await w.ask("Change it twice.");
+  await w.permission(/edit_file/).getByText("Allow Once").click();
+  await w.page.locator(".view-line", { hasText: "hallo" }).first().waitFor();
+  await w.command("Fermata: Show Changes");
+  const shown = w.page.locator(".multiDiffEntry .view-line");
+  await shown.filter({ hasText: "hallo" }).first().waitFor();
+  await w.permission(/edit_file/).getByText("Allow Once").click();
+  await shown.filter({ hasText: "servus" }).first().waitFor();
+  await w.file("main.go", 5);
+  await w.answer("Changed twice.");
+  await w.idle();
+  await w.command("Fermata: New Session");
+  await w.file("main.go", 5);
+  for (const command of ["Show Changes", "Revert Turn", "Revert Files of Turn"]) {
+    await w.command("Notifications: Clear All Notifications");
+    await w.command(`Fermata: ${command}`);
+    await w.notification("No file was changed here.").waitFor();
+  }
+});
+
+sceneApart("a thread goes with its file when that is renamed, also after a reload", async (project) => {
+  const w = await place().open(project);
+  await w.file("main.go", 5);
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.idle();
+  await w.page.locator(".explorer-folders-view .monaco-list-row", { hasText: "main.go" }).click();
+  await w.page.keyboard.press("F2");
+  const name = w.page.locator(".explorer-folders-view input");
+  await name.fill("greeting.go");
+  await name.press("Enter");
+  await w.page.locator(".tab.active", { hasText: "greeting.go" }).waitFor();
+  await w.answer("It greets the world.");
+  await w.shot("25-renamed");
+  await w.reply("And in one word?", "Ask the next question");
+  await w.answer("Greeting.");
+  await w.idle();
+  const asked = (await place().log(project)).findLast((e) => e.kind === "turn.started")?.entry;
+  assert.match(JSON.stringify(asked?.["anchor"]), /greeting\.go/);
+  await w.reload("greeting.go");
+  await w.answer("Greeting.");
+});

@@ -26,3 +26,8 @@ test("the page runs no script, fetches nothing and shows names as text", () => {
   assert.match(html, /content="default-src 'none'; style-src 'nonce-n0nce'"/);
   assert.ok(!/<script|<run|<me>|https?:| on\w+=| style=/.test(html));
 });
+
+test("how turns and calls ended is said in the user's language", () => {
+  const html = page({ ...stats, tools: [{ name: "run", calls: 3, states: { done: 2, not_started: 1 }, late: 0 }] }, "n", (m, ...a) => `«${english(m, ...a)}»`);
+  for (const word of ["completed", "stopped", "done", "not started"]) assert.ok(html.includes(`«${word}»`), word);
+});
