@@ -52,7 +52,12 @@ export class Daemon implements vscode.Disposable {
       await this.starting;
       return this.client;
     }
-    this.starting ??= this.launch().finally(() => (this.starting = undefined));
+    if (this.starting === undefined) {
+      const starting = this.launch().finally(() => {
+        if (this.starting === starting) this.starting = undefined;
+      });
+      this.starting = starting;
+    }
     return this.starting;
   }
 
@@ -81,7 +86,7 @@ export class Daemon implements vscode.Disposable {
       },
       initializationFailedHandler: () => false,
     };
-    const client = new LanguageClient("fermata", "Fermata", { command, args, options: { env } }, options);
+    const client = new Client("fermata", "Fermata", { command, args, options: { env } }, options);
     client.registerFeature(announce);
     client.onNotification(eventMethod, (e: Event) => this.events.fire(e));
     for (const [method, handler] of Object.entries(this.handlers)) client.onRequest(method, handler);
@@ -92,6 +97,7 @@ export class Daemon implements vscode.Disposable {
     try {
       await client.start();
     } catch (err) {
+      if (this.client !== client && !this.disposed) return this.start(); // it was given up by a restart: whoever waits, waits for that
       this.client = undefined;
       throw new Error(vscode.l10n.t("The fermata daemon did not start: {0}", messageOf(err)), { cause: err });
     }
@@ -114,6 +120,7 @@ export class Daemon implements vscode.Disposable {
     this.failures = 0;
     const client = this.client;
     this.client = undefined;
+    this.starting = undefined; // one that does not come is not waited for
     await client?.stop().catch(() => undefined);
     await this.start();
   }
@@ -163,6 +170,13 @@ export class Daemon implements vscode.Disposable {
     this.events.dispose();
     this.states.dispose();
     void this.client?.dispose().catch(() => undefined);
+  }
+}
+
+/** What goes wrong is told once, by whoever has asked for something: the library's own word of it goes to the log. */
+class Client extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
   }
 }
 

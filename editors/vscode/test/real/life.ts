@@ -57,6 +57,20 @@ scene("a program that is not there is said to be missing, with what to do", asyn
   await w.shot("34-missing");
 });
 
+scene("a daemon that does not answer is given up by a restart, which is no reason for an alarm", async (w) => {
+  const dumb = path.join(place().home, "dumb-fermata");
+  fs.writeFileSync(dumb, `#!/bin/sh\necho $$ > ${dumb}.pid\nexec sleep 1000\n`, { mode: 0o755 });
+  await w.settings({ "fermata.path": dumb });
+  await w.command("Fermata: Restart Daemon");
+  await w.until("its start", () => fs.existsSync(`${dumb}.pid`) && fs.readFileSync(`${dumb}.pid`, "utf8").endsWith("\n"));
+  await w.settings();
+  await w.command("Fermata: Restart Daemon");
+  await w.ask("Only one sentence.");
+  await w.answer("It greets the world.");
+  await w.until("its end", () => !fs.existsSync(`/proc/${fs.readFileSync(`${dumb}.pid`, "utf8").trim()}`));
+  assert.equal(await w.page.locator(".notification-toast").count(), 0);
+});
+
 scene("a daemon of another protocol is refused with what to update", async (w) => {
   const old = path.join(place().home, "old-fermata");
   fs.writeFileSync(old, `#!${process.execPath}
