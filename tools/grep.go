@@ -53,7 +53,7 @@ func grepFiles() Tool {
 }
 
 // grep searches. The lines it shows are always found and read by this process, through the workspace: ripgrep only names
-// the files worth reading, so that the result is the same without it. find may be nil: no ripgrep.
+// the files worth reading, so that they are the same without it. find may be nil: no ripgrep.
 func grep(ctx context.Context, w *workspace.Workspace, a grepArgs, find func(*workspace.Workspace) (string, bool), may func(path string) (why string, ok bool)) Result {
 	limit := given(a.Limit, grepLimit)
 	switch {
@@ -163,17 +163,29 @@ func unsearched(w *workspace.Workspace, name string) string {
 
 // leftOut says which files were not searched because the user is to be asked before they are read.
 func leftOut(r Result, left []string) Result {
-	const named = 10
-	if len(left) == 0 {
-		return r
+	if len(left) > 0 {
+		r.Output += "\n(not searched, because the user decides about reading them: " + fileNames(left) + "; name such a file as path to ask)"
 	}
+	return r
+}
+
+// leftOfLines says in which files a line was not searched to its end.
+func leftOfLines(r Result, long []string) Result {
+	if len(long) > 0 {
+		r.Output += fmt.Sprintf("\n(not searched: what lies beyond the first %d MiB of a line, in %s)", grepLineKeep>>20, fileNames(long))
+	}
+	return r
+}
+
+// fileNames are the first of some files, and how many more there are.
+func fileNames(files []string) string {
+	const named = 10
 	var names []string
-	for _, f := range left[:min(len(left), named)] {
+	for _, f := range files[:min(len(files), named)] {
 		names = append(names, workspace.Show(f))
 	}
-	if len(left) > named {
-		names = append(names, fmt.Sprintf("and %d more", len(left)-named))
+	if len(files) > named {
+		names = append(names, fmt.Sprintf("and %d more", len(files)-named))
 	}
-	r.Output += "\n(not searched, because the user decides about reading them: " + strings.Join(names, ", ") + "; name such a file as path to ask)"
-	return r
+	return strings.Join(names, ", ")
 }

@@ -124,6 +124,32 @@ func TestGrepShowsTheMatchInALongLine(t *testing.T) {
 	}
 }
 
+// What lay beyond the part of a line that is kept was not searched, and the result said that no line matches.
+func TestGrepSaysWhichLinesItDoesNotSearchToTheirEnd(t *testing.T) {
+	b := newBench(t, grepTree, nil)
+	b.put(t, "d.json", "early "+strings.Repeat("x", grepLineKeep)+" needle\r\n")
+	b.put(t, "e.json", strings.Repeat("x", grepLineKeep-len(" needle"))+" needle\r\n") // just as long as is searched
+	const note = "(not searched: what lies beyond the first 16 MiB of a line, in d.json)"
+	for name, tt := range map[string]struct {
+		args grepArgs
+		want string
+	}{
+		"in a folder":           {grepArgs{Pattern: "^needle|^early needle", Glob: "*.json"}, "(no line matches)\n" + note},
+		"in a file":             {grepArgs{Pattern: "needle", Path: "d.json"}, "(no line matches)\n" + note},
+		"among others":          {grepArgs{Pattern: "^needle first"}, "b/two.go:1:needle first\n" + note},
+		"in a line as long":     {grepArgs{Pattern: "yy", Path: "e.json"}, "(no line matches)"},
+		"where it is found":     {grepArgs{Pattern: "^early", Glob: "d.*", Limit: new(2)}, "d.json:1:early " + strings.Repeat("x", grepLineLen-len("early ")) + "… (a line of 16777229 bytes)"},
+		"with an any character": {grepArgs{Pattern: "y.y", Path: "d.json"}, "(no line matches)\n" + note},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := grep(t.Context(), b.w, tt.args, nil, nil)
+			if r.State != Done || r.Output != tt.want {
+				t.Errorf("grep: %s %.600q, want %.600q", r.State, r.Output, tt.want)
+			}
+		})
+	}
+}
+
 func TestGrepIsBounded(t *testing.T) {
 	b := newBench(t, "", nil)
 	b.put(t, "f", strings.Repeat(strings.Repeat("x", 300)+"\n", 2000))

@@ -42,6 +42,7 @@ type searchJob struct {
 	left  []string // files that may not be read without asking
 
 	found [][]found // of each
+	long  []string  // files with a line that was not searched to its end, and in whose beginning nothing was found
 	done  chan struct{}
 }
 
@@ -161,10 +162,12 @@ type output struct {
 	matches int
 	full    bool     // something that was found is not shown
 	left    []string // as in searchJob
+	long    []string // as in searchJob
 }
 
 func (o *output) add(j *searchJob) {
 	o.left = append(o.left, j.left...)
+	o.long = append(o.long, j.long...)
 	for _, f := range j.found {
 		for _, g := range f {
 			if o.matches >= o.limit && (g.match || g.apart) || o.out.Len()+len(g.text) > grepBytes { // only the context of the last match still goes in
@@ -195,7 +198,7 @@ func (o *output) result(ctx context.Context, failed error) Result {
 	case o.out.Len() == 0:
 		o.out.WriteString("(no line matches)")
 	}
-	return leftOfTree(leftOut(done(strings.TrimSuffix(o.out.String(), "\n")), o.left), cut)
+	return leftOfTree(leftOut(leftOfLines(done(strings.TrimSuffix(o.out.String(), "\n")), o.long), o.left), cut)
 }
 
 // do searches a job's files, as long as more of them could be shown. buf is the worker's own.
@@ -204,7 +207,10 @@ func (s *search) do(ctx context.Context, j *searchJob, buf []byte) {
 	matches, size := 0, 0
 	more := func() bool { return ctx.Err() == nil && matches < s.limit && size <= grepBytes }
 	search := func(name string) {
-		f := s.file(ctx, s.w, name, s.limit)
+		f, long := s.file(ctx, s.w, name, s.limit)
+		if long {
+			j.long = append(j.long, name)
+		}
 		for _, g := range f {
 			size += len(g.text)
 			if g.match {
@@ -275,21 +281,22 @@ type found struct {
 }
 
 // file finds at most limit matching lines in one file, and ends when it has more text than is shown of all. A file that is gone,
-// cannot be read or is binary has none; a NUL byte further down ends the search there.
-func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, limit int) (out []found) {
+// cannot be read or is binary has none; a NUL byte further down ends the search there. long says that a line in which nothing was
+// found goes on beyond what is searched of one.
+func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, limit int) (out []found, long bool) {
 	st, err := w.Stream(name)
 	if err != nil {
-		return nil
+		return nil, false
 	}
 	defer st.Close()
 	if st.Path != name { // a link has changed since it was found
 		if _, ok := s.mayRead(st.Path); !ok {
-			return nil
+			return nil, false
 		}
 	}
 	text, _, _ := st.Text()
 	if text == nil { // binary; an encoding that is not known is searched as it is
-		return nil
+		return nil, false
 	}
 	lines := newLineReader(text, grepLineKeep)
 	show := workspace.Show(name)
@@ -299,9 +306,11 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 	for n := 1; (matches < limit || after > 0) && size <= grepBytes; n++ {
 		ln, err := lines.next(ctx)
 		if err != nil || bytes.IndexByte(ln.text, 0) >= 0 {
-			return out
+			return out, long
 		}
-		switch at, hit := s.match(ctx, ln.text); {
+		at, hit := s.match(ctx, ln.text)
+		long = long || !hit && ln.size > int64(len(ln.text))
+		switch {
 		case hit && matches < limit:
 			for i, b := range before {
 				b.apart = i == 0 && n-len(before) != last+1
@@ -324,7 +333,7 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 			size += len(out[counted].text)
 		}
 	}
-	return out
+	return out, long
 }
 
 // match finds where in a line the expression first matches; nowhere when ctx ends.
