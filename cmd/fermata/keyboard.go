@@ -154,7 +154,7 @@ func (k *keyboard) line(ctx context.Context, prompt, prefill string, history ...
 	defer restore()
 	from := &typed{k: k, ctx: ctx}
 	if prefill != "" {
-		from.ahead = []byte("\x1b[200~" + printable(prefill) + "\x1b[201~") // as if it were pasted
+		from.ahead = []byte(pasteBegins + printable(prefill) + pasteEnds) // as if it were pasted
 	}
 	t := term.NewTerminal(struct {
 		io.Reader
@@ -172,10 +172,10 @@ func (k *keyboard) line(ctx context.Context, prompt, prefill string, history ...
 	for {
 		line, err := t.ReadLine()
 		switch {
-		case err == nil:
-			return strings.Join(append(lines, line), "\n"), nil
-		case errors.Is(err, term.ErrPasteIndicator):
-			lines = append(lines, line) // a line break within a paste; Enter is still to come
+		case err == nil, errors.Is(err, term.ErrPasteIndicator): // of a line that was also typed it does not tell
+			if lines = append(lines, line); !from.pasted {
+				return strings.Join(lines, "\n"), nil
+			}
 		default:
 			_, _ = io.WriteString(k.out, "\r\n")
 			if errors.Is(err, io.EOF) {
@@ -186,12 +186,21 @@ func (k *keyboard) line(ctx context.Context, prompt, prefill string, history ...
 	}
 }
 
-// typed gives the line editor what is typed, and ends it by the keys that it does not know.
+// typed gives the line editor what is typed, line by line, and ends it by the keys that it does not know.
 type typed struct {
-	k     *keyboard
-	ctx   context.Context
-	ahead []byte
+	k      *keyboard
+	ctx    context.Context
+	ahead  []byte
+	last   []byte // of what was given, as much as a mark of a paste is long
+	paste  bool   // what comes next is in a paste
+	pasted bool   // the line break that was given last is a part of a paste, and not Enter
 }
+
+// What a terminal puts around a paste.
+const (
+	pasteBegins = "\x1b[200~"
+	pasteEnds   = "\x1b[201~"
+)
 
 func (t *typed) Read(p []byte) (int, error) {
 	if len(t.ahead) == 0 {
@@ -199,15 +208,38 @@ func (t *typed) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		switch string(b) {
-		case "\x1b":
+		switch {
+		case t.paste:
+		case string(b) == "\x1b":
 			return 0, errLeft
-		case "\x03":
+		case string(b) == "\x03":
 			return 0, errInterrupt
 		}
 		t.ahead = b
 	}
-	n := copy(p, t.ahead)
+	n := 0
+	for n < len(p) && n < len(t.ahead) {
+		c := t.ahead[n]
+		p[n] = c
+		n++
+		if t.last = append(t.last, c); len(t.last) > len(pasteBegins) {
+			t.last = t.last[1:]
+		}
+		switch string(t.last) {
+		case pasteBegins:
+			t.paste = true
+		case pasteEnds:
+			t.paste = false
+		}
+		if c == '\r' || c == '\n' {
+			t.pasted = t.paste
+			if c == '\r' && n < len(p) && n < len(t.ahead) && t.ahead[n] == '\n' { // both are one line break
+				p[n] = '\n'
+				n++
+			}
+			break
+		}
+	}
 	t.ahead = t.ahead[n:]
 	return n, nil
 }

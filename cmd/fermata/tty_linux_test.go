@@ -201,19 +201,34 @@ func TestAnInterruptThatComesAsASignalLeavesTheLaneToo(t *testing.T) {
 	x.end(exitStopped)
 }
 
+// A paste behind words that were typed was sent at its first line break, and the rest of it was lost.
 func TestAPasteOfSeveralLinesIsOneRedirect(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	x := openStopped(t, dir)
-	x.expect("> ")
-	x.typed("\x1b[200~first line\rsecond line\x1b[201~")
-	x.expect("second line")
-	x.typed(enter)
-	x.expect("first attempt")
-	x.leave()
-	messages := sent(t, dir)
-	if last := messages[len(messages)-1].Content; !strings.HasSuffix(last, "]\n\nfirst line\nsecond line") {
-		t.Errorf("what was sent is %q", last)
+	const begins, ends = "\x1b[200~", "\x1b[201~"
+	for name, test := range map[string]struct{ typed, want string }{
+		"alone":              {begins + "first line\rsecond line" + ends, "first line\nsecond line"},
+		"with empty lines":   {begins + "first line\r\r\rsecond line" + ends, "first line\n\n\nsecond line"},
+		"from Windows":       {begins + "first line\r\nsecond line" + ends, "first line\nsecond line"},
+		"behind typed words": {"mend this: " + begins + "first line\rsecond line" + ends, "mend this: first line\nsecond line"},
+		"two with typed words between and behind": {
+			begins + "first\rsecond" + ends + " and " + begins + "third\rfourth" + ends + " are the second line", "first\nsecond and third\nfourth are the second line"},
+		"longer than is read at once": {
+			"see " + begins + strings.Repeat("first line\r", 300) + "second line" + ends, "see " + strings.Repeat("first line\n", 300) + "second line"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			x := openStopped(t, dir)
+			x.expect("> ")
+			x.typed(test.typed)
+			x.expect("second line")
+			x.typed(enter)
+			x.expect("first attempt")
+			x.leave()
+			messages := sent(t, dir)
+			if last := messages[len(messages)-1].Content; !strings.HasSuffix(last, "]\n\n"+test.want) {
+				t.Errorf("what was sent is %q", last)
+			}
+		})
 	}
 }
 
