@@ -193,20 +193,22 @@ func (v *validator) provider(name string, p providerConfig) {
 }
 
 // checkBaseURL says what is wrong with an address. A user name or a query in it is refused: they hold keys, and the
-// address goes to the log (M6).
+// address goes to the log (M6). What could be a key is not repeated.
 func checkBaseURL(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		return errors.New("is no URL") // the parser's own message repeats the address
-	case u.User != nil:
+	case u.User != nil, strings.Contains(u.Opaque, "@"): // name:password@host without http:// in front
 		return errors.New("holds a user name or password; use key_env or key_command")
+	case u.RawQuery != "" || u.Fragment != "":
+		return errors.New("must not have a query or a fragment")
+	case u.Scheme == "" && !strings.ContainsAny(s, ".:/"):
+		return errors.New("is no address; it must begin with https:// or http://")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("is %q; it must begin with https:// or http://", s)
 	case u.Host == "":
 		return fmt.Errorf("is %q, which names no host", s)
-	case u.RawQuery != "" || u.Fragment != "":
-		return errors.New("must not have a query or a fragment")
 	}
 	return nil
 }

@@ -118,6 +118,10 @@ func (d *doctor) provider(ctx context.Context) {
 		d.note("provider", "the built-in rehearsal model answers; set DEEPSEEK_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY, or configure a provider in %s", tilde(d.configFile()))
 		return
 	}
+	if err := checkBaseURL(p.baseURL); err != nil { // of a file config has said it; the environment has addresses too
+		d.bad("provider", "%s: its address %v", p.name, err)
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	key, err := newKeySource(p, d.configFile()).Key(ctx)
