@@ -227,6 +227,14 @@ func TestAMissingKeyIsSaidBeforeAnythingIsSent(t *testing.T) {
 	if err == nil || err.Error() != "NO_SUCH_KEY is not set; set it, or give [providers.deepseek] a key_env or key_command in /etc/c.toml" {
 		t.Errorf("got %v", err)
 	}
+	for want, p := range map[string]provider{ // a key where its name belongs
+		"the variable that its key_env names is not set; set it, or give [providers.mine] a key_env or key_command in /etc/c.toml": {name: "mine", keyEnv: "gsk_9f8e7d6c5b4a", keyNeeded: true},
+		"the first word of key_command is no program that can be found; see [providers.mine] in /etc/c.toml":                       {name: "mine", keyCommand: []string{"gsk_9f8e7d6c5b4a"}},
+	} {
+		if _, err := newKeySource(p, "/etc/c.toml").Key(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
 	k = newKeySource(provider{name: "local", keyEnv: "NO_SUCH_KEY"}, "")
 	if key, err := k.Key(t.Context()); key != "" || err != nil {
 		t.Errorf("a key that is not needed: %q, %v", key, err)

@@ -37,7 +37,11 @@ func (k *keySource) Key(ctx context.Context) (string, error) {
 	}
 	key := environment(k.p.keyEnv)
 	if key == "" && k.p.keyNeeded {
-		return "", fmt.Errorf("%s is not set; set it, or give [providers.%s] a key_env or key_command in %s", k.p.keyEnv, k.p.name, k.hint)
+		name := k.p.keyEnv
+		if name != strings.ToUpper(name) { // no name that is usual: it could be a key that was put there
+			name = "the variable that its key_env names"
+		}
+		return "", fmt.Errorf("%s is not set; set it, or give [providers.%s] a key_env or key_command in %s", name, k.p.name, k.hint)
 	}
 	return key, nil
 }
@@ -67,6 +71,8 @@ func (k *keySource) run(ctx context.Context) (string, error) {
 		return "", context.Cause(ctx)
 	case limited.Err() != nil:
 		return "", fmt.Errorf("key_command %q gave no key within %s", program, k.timeout)
+	case errors.Is(err, exec.ErrNotFound): // the word could be a key that was put there
+		return "", fmt.Errorf("the first word of key_command is no program that can be found; see [providers.%s] in %s", k.p.name, k.hint)
 	case err != nil:
 		return "", fmt.Errorf("key_command %q: %w%s", program, err, lastLine(complaint.String(), out.String()))
 	case key == "":
