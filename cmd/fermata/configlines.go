@@ -197,7 +197,7 @@ func decodeProblem(err *toml.DecodeError, key []string) string {
 		key = k
 	}
 	t := fieldType(key)
-	if t == nil || !strings.Contains(text, "cannot") {
+	if t == nil || !strings.Contains(text, "cannot decode ") && !strings.Contains(text, "cannot store ") {
 		return "this is not TOML: " + text
 	}
 	want := map[reflect.Kind]string{
@@ -208,7 +208,11 @@ func decodeProblem(err *toml.DecodeError, key []string) string {
 		reflect.Map:    "a table",
 		reflect.Struct: "a table",
 	}[t.Kind()]
-	return fmt.Sprintf("%s must be %s", strings.Join(key, "."), want)
+	name := strings.Join(key, ".")
+	if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct {
+		want = "tables, each under a line [[" + name + "]]"
+	}
+	return fmt.Sprintf("%s must be %s", name, want)
 }
 
 // didYouMean is a hint at the word of a list that is nearest to what was written, "" when none is near.
