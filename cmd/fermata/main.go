@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"strings"
 
@@ -51,6 +52,7 @@ func main() { os.Exit(newApp().run(os.Args[1:])) }
 
 // run runs a command line and returns the exit code.
 func (a *app) run(args []string) int {
+	log.SetOutput(io.Discard) // net/http tells there what a server sent unasked, and that can repeat a key (M6)
 	root := newRootCommand(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())

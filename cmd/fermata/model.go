@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -102,7 +103,7 @@ func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 
 // serveModel serves until ctx ends, then closes every connection.
 func serveModel(ctx context.Context, l net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler}
+	server := &http.Server{Handler: handler, ErrorLog: log.New(os.Stderr, "", log.LstdFlags)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

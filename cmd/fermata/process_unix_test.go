@@ -5,7 +5,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,6 +58,34 @@ func sent(t *testing.T, dir string) []struct{ Role, Content string } {
 		body.Messages = body.Messages[1:]
 	}
 	return body.Messages
+}
+
+// The HTTP client printed by itself what a server sent behind its response.
+//
+// guards M6
+func TestWhatAProviderSendsUnaskedIsNotPrinted(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, to, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprintf(to, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\nno answer to %s", r.Header.Get("Authorization"))
+		_ = to.Flush()
+		_, _ = conn.Read(make([]byte, 1)) // the client closes it when it sees what is too much
+	}))
+	defer server.Close()
+	config := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(config, []byte("[limits]\ntries = 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := child(t, t.TempDir(), []string{"FERMATA_MODEL=openai/x", "OPENAI_API_KEY=sesame", "OPENAI_BASE_URL=" + server.URL}, "ask", "--config", config, "hello").CombinedOutput()
+	if text := string(out); !strings.Contains(text, "the turn failed: overloaded (HTTP 503)") || strings.Contains(text, "sesame") || strings.Contains(text, "no answer to") {
+		t.Errorf("it prints %s", out)
+	}
 }
 
 // readUntil reads until what was read contains marker, and returns it.
