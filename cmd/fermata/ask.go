@@ -147,6 +147,9 @@ func (x *asking) converse(ctx context.Context, next request) error {
 			next = request{retry: true}
 			continue
 		}
+		if err := x.screen.unshown(); err != nil {
+			return fmt.Errorf("show the answer: %w; it is kept: fermata transcript %s", err, report.Session)
+		}
 		switch report.Outcome {
 		case transcript.TurnCompleted:
 			return nil

@@ -2,12 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -39,8 +41,7 @@ type screen struct {
 	args  map[transcript.CallID]string
 	lines map[transcript.CallID]int                // lines of output shown
 	said  map[transcript.PartType]*strings.Builder // by the last answer
-	err   error                                    // the first failure to write
-	lost  func()                                   // called once when writing fails; may be nil
+	lost  func()                                   // called once when writing what the model says fails; may be nil
 }
 
 // sink is one output with what is known of its cursor.
@@ -51,6 +52,7 @@ type sink struct {
 	midLine bool
 	columns func() int // the terminal's width now; nil for no terminal
 	wrap    wrapper    // of the text that is streaming
+	err     error      // the first failure to write; nothing more is written
 }
 
 func newSink(f *os.File) *sink {
@@ -326,15 +328,25 @@ func (s *screen) lineStart() {
 	s.open = ""
 }
 
-// write remembers the first failure, which means that nobody reads any more.
+// write remembers the first failure of an output. That of the text means that nobody reads any more.
 func (s *screen) write(to *sink, text string) {
-	if s.err != nil {
+	if to.err != nil {
 		return
 	}
 	if _, err := io.WriteString(to.w, text); err != nil {
-		s.err = err
-		if s.lost != nil {
+		to.err = err
+		if to == s.text && s.lost != nil {
 			s.lost()
 		}
 	}
+}
+
+// unshown is why not all of the text could be shown; nil when it was, and when its reader wanted no more.
+func (s *screen) unshown() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if errors.Is(s.text.err, syscall.EPIPE) {
+		return nil
+	}
+	return s.text.err
 }

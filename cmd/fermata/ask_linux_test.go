@@ -1,0 +1,31 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+)
+
+// An answer that the disk had no room for was lost with exit code 0.
+func TestAnAnswerThatCannotBeWrittenIsAnError(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	cmd := child(t, dir, nil, "ask", "hello there")
+	var notes bytes.Buffer
+	cmd.Stdout, cmd.Stderr = full, &notes
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.Contains(notes.String(), "fermata: show the answer: write /dev/stdout: no space left on device; it is kept: fermata transcript s_") {
+		t.Errorf("exit code %d and %q", code, notes.String())
+	}
+	cmd = child(t, dir, nil, "ask", "read notes.txt")
+	cmd.Stderr = full // what a tool did is told there; the answer does not need it
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "notes.txt") {
+		t.Errorf("%v, and stdout is %q", err, out)
+	}
+}
