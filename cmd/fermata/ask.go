@@ -45,7 +45,11 @@ func newAskCommand(a *app) *cobra.Command {
 				return usage("--redirect needs the session whose stopped turn it replaces: add --continue or --session")
 			}
 			x := &asking{app: a, again: again, id: transcript.SessionID(session), redirect: redirect}
-			return x.run(cmd.Context(), request{prompt: strings.Join(words, " ")})
+			prompt := strings.Join(words, " ")
+			if !utf8.ValidString(prompt) {
+				return usage("the prompt is no UTF-8 text")
+			}
+			return x.run(cmd.Context(), request{prompt: prompt})
 		},
 	}
 	a.addTurnFlags(cmd)

@@ -29,3 +29,13 @@ func TestAnAnswerThatCannotBeWrittenIsAnError(t *testing.T) {
 		t.Errorf("%v, and stdout is %q", err, out)
 	}
 }
+
+// guards P2: what is no text would be sent as another one.
+func TestAPromptThatIsNoTextIsRefused(t *testing.T) {
+	t.Parallel()
+	cmd := child(t, t.TempDir(), nil, "ask", "caf\xe9")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != exitUsage || string(out) != "fermata: the prompt is no UTF-8 text\n" {
+		t.Errorf("exit code %d and %q", code, out)
+	}
+}
