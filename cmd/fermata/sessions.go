@@ -85,7 +85,7 @@ func writeSessions(w io.Writer, st style, list []transcript.SessionInfo, withWor
 		}
 		line := fmt.Sprintf("%s  %-16s  %-9s  %-9s  %s", s.ID, ago(s.Updated, now), turns, outcome, title)
 		if withWorkspace {
-			line += "  " + st.dim(tilde(s.Workspace))
+			line += "  " + st.dim(oneLine(tilde(s.Workspace), 0))
 		}
 		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err

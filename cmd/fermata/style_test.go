@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fermata/transcript"
 )
 
 func TestPrintableTextActsOnNoTerminal(t *testing.T) {
@@ -52,5 +54,17 @@ func TestTimesAreSaidAsPeopleSayThem(t *testing.T) {
 		if got := ago(now.Add(-d), now); got != want {
 			t.Errorf("%s before now is %q, want %q", d, got, want)
 		}
+	}
+}
+
+// The name of a folder that somebody else made acted on the terminal.
+func TestTheListOfSessionsActsOnNoTerminal(t *testing.T) {
+	var out strings.Builder
+	list := []transcript.SessionInfo{{ID: "s_1", Workspace: "/w/a\n\x1b]0;owned\x07b", Title: "t\x1b[2J", Turns: 1}}
+	if err := writeSessions(&out, style{}, list, true, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "s_1  just now          1 turn     open       t[2J  /w/a ]0;ownedb\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }
