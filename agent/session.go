@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"fermata/agent/model"
 	"fermata/agent/permit"
@@ -129,6 +130,8 @@ func (a *Agent) NewSession(ctx context.Context, o SessionOptions) (*Session, err
 			return nil, fmt.Errorf("workspace: %w", err)
 		} else if !info.IsDir() {
 			return nil, fmt.Errorf("workspace %s is not a folder", abs)
+		} else if !utf8.ValidString(abs) { // the log is JSON: the session would never find its folder again
+			return nil, fmt.Errorf("workspace %q: its name is no UTF-8 text: give the folder another name", abs)
 		}
 		o.Workspace = abs
 	}

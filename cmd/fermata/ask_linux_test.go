@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -36,6 +37,21 @@ func TestAPromptThatIsNoTextIsRefused(t *testing.T) {
 	cmd := child(t, t.TempDir(), nil, "ask", "caf\xe9")
 	out, _ := cmd.CombinedOutput()
 	if code := cmd.ProcessState.ExitCode(); code != exitUsage || string(out) != "fermata: the prompt is no UTF-8 text\n" {
+		t.Errorf("exit code %d and %q", code, out)
+	}
+}
+
+// Its name was replaced in the log, and the session's next turn found no folder.
+func TestAFolderWhoseNameIsNoTextIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "caf\xe9")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := child(t, dir, nil, "ask", "--workspace", folder, "hello there")
+	out, _ := cmd.CombinedOutput()
+	if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.HasSuffix(string(out), `caf\xe9": its name is no UTF-8 text: give the folder another name`+"\n") {
 		t.Errorf("exit code %d and %q", code, out)
 	}
 }
