@@ -6,6 +6,9 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
+// tabStop is how many columns lie between the stops of a terminal's tabs.
+const tabStop = 8
+
 // wrapper breaks a text that comes in pieces between words, where a terminal would break it anywhere. It holds back the
 // last word until it knows where that ends; flush gives it out. Its zero value breaks nothing.
 type wrapper struct {
@@ -29,10 +32,14 @@ func (w *wrapper) add(text string) string {
 			w.col = 0
 		case r == ' ' || r == '\t':
 			w.place(&out)
-			if w.col < w.width { // at the edge the break stands for it
-				out.WriteRune(' ')
-				w.col++
+			to := w.col + 1
+			if r == '\t' {
+				to = w.col - w.col%tabStop + tabStop
 			}
+			if to <= w.width { // at the edge the break stands for it
+				out.WriteRune(r)
+			}
+			w.col = min(to, w.width)
 		default:
 			n := runewidth.RuneWidth(r)
 			if n > 1 || w.size+n > w.width { // a wide character may stand at a line's start, and a word may be too long

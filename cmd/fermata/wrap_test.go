@@ -16,6 +16,10 @@ func TestTextBreaksBetweenWordsHoweverItComes(t *testing.T) {
 		"a word longer than a line": {4, "abcdefghij kl", "abcd\nefgh\nij \nkl"},
 		"lines of its own":          {8, "one\ntwo three\n\nfour", "one\ntwo \nthree\n\nfour"},
 		"wide characters":           {6, "停止是对话", "停止是\n对话"},
+		"tabs of code":              {20, "if x {\n\treturn\n\t\ty\n}", "if x {\n\treturn\n\t\ty\n}"},
+		"a word behind tabs":        {20, "\t\tone two", "\t\tone \ntwo"},
+		"a tab at the edge":         {12, "one two\tthree\tfour", "one two\t\nthree\tfour"},
+		"a tab beyond the edge":     {10, "\t\tone", "\t\none"},
 		"no width known":            {0, "one two three", "one two three"},
 	}
 	for name, c := range cases {
