@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 
 	"fermata/agent"
@@ -196,7 +197,7 @@ func (x *asking) lane(r agent.Report) (string, bool) {
 	return line, true
 }
 
-// quoted is the end of a text as a block of lines of at most width characters, with a bar before each.
+// quoted is the end of a text as a block of lines of at most width columns, with a bar before each.
 func quoted(text string, width int, st style) string {
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSpace(printable(text)), "\n") {
@@ -211,17 +212,17 @@ func quoted(text string, width int, st style) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapped cuts a line at blanks, or where there is none at the width.
+// wrapped cuts a line at blanks, or where there is none at the width in columns.
 func wrapped(line string, width int) []string {
 	var lines []string
 	rest := []rune(line)
-	for len(rest) > width {
-		cut := width
-		for cut > 0 && rest[cut] != ' ' {
-			cut--
+	for {
+		cut, blank := fitting(rest, width)
+		if cut == len(rest) {
+			return append(lines, string(rest))
 		}
-		if cut == 0 {
-			cut = width
+		if blank > 0 {
+			cut = blank
 		}
 		lines = append(lines, string(rest[:cut]))
 		rest = rest[cut:]
@@ -229,7 +230,20 @@ func wrapped(line string, width int) []string {
 			rest = rest[1:]
 		}
 	}
-	return append(lines, string(rest))
+}
+
+// fitting is how many characters of a text fit in a width, at least one, and where the last blank is that can end them; 0 for none.
+func fitting(text []rune, width int) (n, blank int) {
+	columns := 0
+	for i, r := range text {
+		if r == ' ' {
+			blank = i
+		}
+		if columns += runewidth.RuneWidth(r); columns > width && i > 0 {
+			return i, blank
+		}
+	}
+	return len(text), blank
 }
 
 // Overlay implements [agent.Client]: a terminal has no open documents.

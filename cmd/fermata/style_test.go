@@ -46,6 +46,9 @@ func TestTheLaneQuotesTheEndOfALongAnswer(t *testing.T) {
 	if got := quoted(strings.Repeat("x", 45), 20, style{}); got != "| "+strings.Repeat("x", 20)+"\n| "+strings.Repeat("x", 20)+"\n| xxxxx" {
 		t.Errorf("a word longer than the width is quoted as %q", got)
 	}
+	if got, want := quoted(strings.Repeat("停", 11)+" ok "+strings.Repeat("e\u0301", 20), 20, style{}), "| "+strings.Repeat("停", 10)+"\n| 停 ok\n| "+strings.Repeat("e\u0301", 20); got != want {
+		t.Errorf("characters that are wide, or that have no width, are quoted as %q, want %q", got, want)
+	}
 }
 
 func TestTimesAreSaidAsPeopleSayThem(t *testing.T) {
