@@ -112,11 +112,13 @@ func tooFew(n int) string { return fmt.Sprintf("too few to tell (n=%d)", n) }
 // barWidth is the length of a whole bar in characters.
 const barWidth = 24
 
-// bar draws part of of. What is more than nothing is seen.
+// bar draws part of of. What is more than nothing is seen. A part beyond the whole, as a provider may count tokens, is drawn at its
+// end.
 func (p *statsPage) bar(part, of int) string {
 	if of <= 0 {
 		return strings.Repeat(" ", barWidth)
 	}
+	part = min(max(part, 0), of)
 	if !p.style.unicode {
 		n := (part*barWidth + of - 1) / of
 		return strings.Repeat("#", n) + strings.Repeat(".", barWidth-n)
@@ -242,7 +244,7 @@ func (p *statsPage) tools() {
 func (p *statsPage) tokens() {
 	t := p.st.Tokens
 	p.head("Tokens")
-	most := max(t.Input, t.Triangle)
+	most := max(t.Input, t.Triangle, t.Output)
 	row := func(name string, n int64, note string) {
 		// Scaled down, so that no product overflows.
 		p.row(name, int(n*1000/max(1, most)), 1000, strings.TrimRight(fmt.Sprintf("%15s  %s", grouped(n), note), " "))

@@ -42,6 +42,10 @@ func TestTheStatsPageShowsWhatTheFiguresAre(t *testing.T) {
 		StopLatency:  transcript.StopLatency{N: 1, Median: 7, P95: 7, Max: 7},
 		Kept:         transcript.KeptStats{Answers: 1, Bytes: 1, Median: 1},
 	}
+	talkative := transcript.Stats{
+		Workspace: "/somewhere", At: at, Sessions: 1, Turns: 1, MinCases: transcript.MinCases,
+		Tokens: transcript.TokenStats{Requests: 1, Counted: 1, Input: 100, Cached: 60, Output: 400, Triangle: 100},
+	}
 	for name, c := range map[string]struct {
 		st    transcript.Stats
 		style style
@@ -49,6 +53,7 @@ func TestTheStatsPageShowsWhatTheFiguresAre(t *testing.T) {
 		"many-ascii":   {many, style{}},
 		"many-unicode": {many, style{unicode: true}},
 		"few":          {few, style{}},
+		"talkative":    {talkative, style{}}, // more was said than asked: it ended in a panic
 		"none":         {transcript.Stats{Workspace: "/somewhere", At: at}, style{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,6 +86,8 @@ func TestABarIsAsLongAsItsShare(t *testing.T) {
 		{5, 10, strings.Repeat("#", 12) + strings.Repeat(".", 12), strings.Repeat("█", 12) + strings.Repeat(" ", 12)},
 		{1, 1000000, "#" + strings.Repeat(".", 23), "▏" + strings.Repeat(" ", 23)},
 		{1, 64, "#" + strings.Repeat(".", 23), "▍" + strings.Repeat(" ", 23)},
+		{20, 10, strings.Repeat("#", 24), strings.Repeat("█", 24)},
+		{-3, 10, strings.Repeat(".", 24), strings.Repeat(" ", 24)},
 		{0, 0, strings.Repeat(" ", 24), strings.Repeat(" ", 24)},
 	} {
 		if got := (&statsPage{}).bar(c.part, c.of); got != c.ascii {
