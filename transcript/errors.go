@@ -75,6 +75,8 @@ func classify(err error) error {
 		switch e.Code() {
 		case sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS, sqlite3.SQLITE_IOERR_DATA:
 			return ErrDamaged // the disk did what it could: the file ends too early, or says that it is damaged
+		case sqlite3.SQLITE_IOERR_SHMSIZE:
+			return ErrFull // the shared memory, a file beside the database, could not grow
 		}
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -54,4 +56,29 @@ func TestAFolderWhoseNameIsNoTextIsRefusedAtOnce(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.HasSuffix(string(out), `caf\xe9": its name is no UTF-8 text: give the folder another name`+"\n") {
 		t.Errorf("exit code %d and %q", code, out)
 	}
+}
+
+// A disk that had no room for the file beside the database was said to be broken.
+func TestADiskThatIsFullFromTheStartIsSaidToBeFull(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	if !mountSmall(t, data, 1<<20) {
+		return // badinput_disk_test.go has a full disk everywhere
+	}
+	output(t, child(t, dir, nil, "ask", "--data", data, "hello there"))
+	ballast := filepath.Join(data, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"ask", "--continue", "and you?"}, {"transcript"}} {
+		cmd := child(t, dir, nil, append(args, "--data", data)...)
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.Contains(string(out), "disk is full") || !strings.Contains(string(out), "free some space") {
+			t.Errorf("%v: exit code %d and %q", args, code, out)
+		}
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	output(t, child(t, dir, nil, "ask", "--continue", "--data", data, "and you?"))
 }
