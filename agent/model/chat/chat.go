@@ -181,6 +181,10 @@ func (x *exchange) run(r model.Request, yield func(model.Delta) bool) error {
 	if ct, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); ct != "text/event-stream" && ct != "" {
 		return notAStream(resp, ct, x.p.shown, x.key)
 	}
+	if coding := encoded(resp); coding != "" {
+		return &model.Error{Class: model.Malformed, Status: resp.StatusCode, Message: fmt.Sprintf(
+			"%s answered with a stream in the encoding %s, which was not asked for: set base_url to an address behind no proxy that compresses", x.p.shown, coding)}
+	}
 	if !yield(model.Delta{Kind: model.Headers, Status: resp.StatusCode}) {
 		return nil
 	}
@@ -243,6 +247,7 @@ func (x *exchange) send(r model.Request) (*http.Response, error) {
 	req.GetBody = r.Body
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "fermata")
 	if x.key != "" {
 		req.Header.Set("Authorization", "Bearer "+x.key)

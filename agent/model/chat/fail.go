@@ -70,7 +70,9 @@ func connectionError(err error, shown string) *model.Error {
 // statusError makes the error of a response whose status is not 200.
 func statusError(resp *http.Response, shown, key string) *model.Error {
 	e := &model.Error{Class: classOf(resp.StatusCode), Status: resp.StatusCode, RetryAfter: retryAfter(resp.Header, time.Now())}
-	e.Message = message(readSome(resp.Body, key), key)
+	if encoded(resp) == "" {
+		e.Message = message(readSome(resp.Body, key), key)
+	}
 	switch {
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
 		to := "nowhere"
@@ -84,6 +86,14 @@ func statusError(resp *http.Response, shown, key string) *model.Error {
 		e.Message = http.StatusText(resp.StatusCode)
 	}
 	return e
+}
+
+// encoded is how a body is compressed; "" for not at all, which is what every request asks for.
+func encoded(resp *http.Response) string {
+	if coding := resp.Header.Get("Content-Encoding"); !strings.EqualFold(coding, "identity") {
+		return coding
+	}
+	return ""
 }
 
 func classOf(status int) model.Class {

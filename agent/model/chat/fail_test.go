@@ -42,6 +42,8 @@ func TestFailuresAreSortedByWhatMayHelp(t *testing.T) {
 		{name: "an error event beside choices", scenario: "reply\nevent {\"error\":{\"code\":502,\"message\":\"upstream\"},\"choices\":[{\"delta\":{\"content\":\"\"},\"finish_reason\":\"error\"}]}", class: model.Overloaded, says: "upstream"},
 		{name: "an answer that finishes with an error", scenario: "reply\nsay x\nfinish error", class: model.Overloaded, status: 200, told: "text \"x\"\n"},
 		{name: "HTML with status 200", scenario: "reply\nhtml <html><title>Sign in</title></html>", class: model.Malformed, status: 200, says: "base_url"},
+		{name: "a stream that is compressed", scenario: "reply\nheader Content-Type: text/event-stream\nheader Content-Encoding: gzip\nbody \x1f\x8b", class: model.Malformed, status: 200, says: "in the encoding gzip, which was not asked for"},
+		{name: "an error that is compressed", scenario: "reply\nstatus 400\nheader Content-Encoding: br\nbody \x1f\x8b", class: model.Rejected, status: 400, says: "Bad Request"},
 		{name: "JSON with status 200", scenario: "reply\nheader Content-Type: application/json\nbody {\"object\":\"list\"}", class: model.Malformed, status: 200, says: "application/json"},
 		{name: "a JSON error with status 200", scenario: "reply\nheader Content-Type: application/json\nbody {\"error\":{\"message\":\"no\",\"code\":\"invalid_model\"}}", class: model.Rejected, status: 200, says: "no"},
 		{name: "an event that is not JSON", scenario: "reply\nevent {\"choices\":[", class: model.Malformed, says: "not a chat completion chunk"},
