@@ -202,44 +202,69 @@ const (
 	pasteEnds   = "\x1b[201~"
 )
 
-func (t *typed) Read(p []byte) (int, error) {
-	if len(t.ahead) == 0 {
-		b, err := t.k.next(t.ctx)
-		if err != nil {
+func (t *typed) Read(p []byte) (n int, err error) {
+	if len(p) == 0 {
+		return 0, errLeft // the editor is full of a key that does not end
+	}
+	for n == 0 {
+		if err := t.await(); err != nil {
 			return 0, err
 		}
-		switch {
-		case t.paste:
-		case string(b) == "\x1b":
-			return 0, errLeft
-		case string(b) == "\x03":
-			return 0, errInterrupt
-		}
-		t.ahead = b
-	}
-	n := 0
-	for n < len(p) && n < len(t.ahead) {
-		c := t.ahead[n]
-		p[n] = c
-		n++
-		if t.last = append(t.last, c); len(t.last) > len(pasteBegins) {
-			t.last = t.last[1:]
-		}
-		switch string(t.last) {
-		case pasteBegins:
-			t.paste = true
-		case pasteEnds:
-			t.paste = false
-		}
-		if c == '\r' || c == '\n' {
-			t.pasted = t.paste
-			if c == '\r' && n < len(p) && n < len(t.ahead) && t.ahead[n] == '\n' { // both are one line break
-				p[n] = '\n'
-				n++
+		for n < len(p) && len(t.ahead) > 0 {
+			c := t.ahead[0]
+			if c == '\x1b' && t.paste && !bytes.HasPrefix(t.ahead, []byte(pasteEnds)) { // the editor would take it for a key's beginning
+				if bytes.HasPrefix([]byte(pasteEnds), t.ahead) {
+					break // its rest is still to come
+				}
+				t.ahead = t.ahead[1:]
+				continue
 			}
-			break
+			p[n], t.ahead = c, t.ahead[1:]
+			n++
+			if t.given(c) {
+				if c == '\r' && n < len(p) && len(t.ahead) > 0 && t.ahead[0] == '\n' { // both are one line break
+					p[n], t.ahead = '\n', t.ahead[1:]
+					n++
+				}
+				break
+			}
 		}
 	}
-	t.ahead = t.ahead[n:]
 	return n, nil
+}
+
+// await waits for keys when there are none, or only the beginning of a paste's end.
+func (t *typed) await() error {
+	if len(t.ahead) > 0 && !(t.paste && strings.HasPrefix(pasteEnds, string(t.ahead))) {
+		return nil
+	}
+	b, err := t.k.next(t.ctx)
+	switch {
+	case err != nil:
+		return err
+	case string(b) == "\x1b" && !t.paste:
+		return errLeft
+	case string(b) == "\x03":
+		return errInterrupt
+	}
+	t.ahead = append(t.ahead, b...)
+	return nil
+}
+
+// given notes a byte that the editor gets, and reports whether it ends a line.
+func (t *typed) given(c byte) bool {
+	if t.last = append(t.last, c); len(t.last) > len(pasteBegins) {
+		t.last = t.last[1:]
+	}
+	switch string(t.last) {
+	case pasteBegins:
+		t.paste = true
+	case pasteEnds:
+		t.paste = false
+	}
+	if c == '\r' || c == '\n' {
+		t.pasted = t.paste
+		return true
+	}
+	return false
 }

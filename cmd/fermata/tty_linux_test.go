@@ -211,6 +211,9 @@ func TestAPasteOfSeveralLinesIsOneRedirect(t *testing.T) {
 		"behind typed words": {"mend this: " + begins + "first line\rsecond line" + ends, "mend this: first line\nsecond line"},
 		"two with typed words between and behind": {
 			begins + "first\rsecond" + ends + " and " + begins + "third\rfourth" + ends + " are the second line", "first\nsecond and third\nfourth are the second line"},
+		"with colours": {begins + "a \x1b[31mfirst\x1b[0m line\rsecond line" + ends, "a [31mfirst[0m line\nsecond line"},
+		"with an escape that is no key's": { // the editor waited for its end and was deaf to ^C
+			begins + "\x1b" + strings.Repeat("停", 100) + "\rsecond line" + ends, strings.Repeat("停", 100) + "\nsecond line"},
 		"longer than is read at once": {
 			"see " + begins + strings.Repeat("first line\r", 300) + "second line" + ends, "see " + strings.Repeat("first line\n", 300) + "second line"},
 	} {
