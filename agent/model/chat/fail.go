@@ -51,7 +51,10 @@ func connectionError(err error, shown string) *model.Error {
 	_, isDNS := errors.AsType[*net.DNSError](err)
 	_, isCert := errors.AsType[*tls.CertificateVerificationError](err)
 	urlErr, isURL := errors.AsType[*url.Error](err) // only before the response
+	op, _ := errors.AsType[*net.OpError](err)
 	switch {
+	case op != nil && op.Op == "proxyconnect": // net/http's word for it
+		e.Message = "the proxy on the way to " + shown + " cannot be reached: check HTTPS_PROXY, HTTP_PROXY and NO_PROXY: " + op.Err.Error()
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Message = "nothing answers at " + shown + ": start the server, or check base_url"
 	case isDNS:

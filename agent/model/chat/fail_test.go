@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -208,6 +209,15 @@ func TestARefusedConnectionSaysWhatToDo(t *testing.T) {
 	var e *model.Error
 	if !errors.As(err, &e) || e.Class != model.Connection || !strings.Contains(e.Message, address+"/v1: start the server") {
 		t.Errorf("got %v", err)
+	}
+
+	// What does not answer can be a proxy: the address is not to blame then.
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", secret), Host: address})}}
+	for _, base := range []string{"http://models.invalid/v1", "https://models.invalid/v1"} {
+		_, err = told(t, t.Context(), provider(t, chat.Options{BaseURL: base, Client: client}), request("{}"))
+		if !errors.As(err, &e) || e.Class != model.Connection || !strings.Contains(e.Message, "the proxy on the way to "+base+" cannot be reached: check HTTPS_PROXY") || holds(err) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 
