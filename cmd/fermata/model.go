@@ -30,7 +30,7 @@ func newModelCommand() *cobra.Command {
 		Short: "Serve the built-in or a scripted model on this machine, for tests and demonstrations",
 		Long: `Serve the built-in rehearsal model, or the scripted one in a scenario file, as an OpenAI-compatible endpoint. The first
 line on stdout is the base URL to configure. It listens on loopback only and asks for no key.`,
-		Args: cobra.NoArgs,
+		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			handler, err := f.handler()
 			if err != nil {
