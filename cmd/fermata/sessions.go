@@ -38,7 +38,11 @@ func newSessionsCommand(a *app) *cobra.Command {
 			if asJSON {
 				return writeSessionsJSON(a.out, list)
 			}
-			if len(list) == 0 {
+			switch {
+			case len(list) > 0:
+			case q.Query != "":
+				fmt.Fprintf(a.err, "no session mentions %q\n", oneLine(q.Query, 72))
+			default:
 				fmt.Fprintln(a.err, "no sessions here yet; fermata ask begins one, fermata sessions --all lists other workspaces'")
 			}
 			return writeSessions(a.out, styleOf(a.out, environment), list, all, time.Now())
