@@ -56,7 +56,8 @@ func (a *Agent) lastTurn(ctx context.Context) (transcript.TurnID, error) {
 	return a.lastTurnOf(ctx, id)
 }
 
-// lastTurnOf is the last turn of a session; of "", which is none, [transcript.ErrNoTurn].
+// lastTurnOf is the last turn of a session; of "", which is none, [transcript.ErrNoTurn]. It is [transcript.ErrLeased] when the log
+// cannot be read to its end yet because of another daemon.
 func (a *Agent) lastTurnOf(ctx context.Context, id transcript.SessionID) (transcript.TurnID, error) {
 	if id == "" {
 		return "", transcript.ErrNoTurn
@@ -67,6 +68,9 @@ func (a *Agent) lastTurnOf(ctx context.Context, id transcript.SessionID) (transc
 	}
 	if turn := s.LastTurn(); turn != "" {
 		return turn, nil
+	}
+	if err := s.repair(ctx); err != nil { // it may have turns, which another daemon runs
+		return "", err
 	}
 	return "", transcript.ErrNoTurn
 }

@@ -265,6 +265,8 @@ func (x *asking) stoppedTurn(ctx context.Context) (transcript.TurnID, error) {
 // explain adds what to do to the errors that keep a session from opening and a turn from beginning.
 func (x *asking) explain(err error) error {
 	switch {
+	case errors.Is(err, transcript.ErrLeased) && x.last:
+		return fmt.Errorf("%w: wait until its turn ends, or stop it there", err)
 	case errors.Is(err, agent.ErrBusy), errors.Is(err, transcript.ErrLeased):
 		return fmt.Errorf("%w: wait until it ends, or leave out --continue to begin a new session", err)
 	case errors.Is(err, transcript.ErrNoSession):

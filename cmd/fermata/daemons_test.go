@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +79,30 @@ func TestASecondDaemonFollowsIsRefusedAndTakesOver(t *testing.T) {
 		t.Errorf("the transcript has %q", kept)
 	}
 	b.quit()
+}
+
+// Retry and keep said that nothing was asked in a session yet, when another daemon ran its first turn.
+//
+// guards C4
+func TestRetryAndKeepSayThatAnotherDaemonRunsTheTurn(t *testing.T) {
+	t.Parallel()
+	e := newEditor(t, script("Count.", `say "One, "`, "hang"), peer.Options{})
+	e.Initialize(e.root, nil)
+	session := e.NewSession(e.root)
+	e.ask(session, "Count.")
+	e.said("One, ")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"retry", "keep"} {
+		cmd := exec.CommandContext(t.Context(), exe, command)
+		cmd.Dir, cmd.Env = e.root, e.env
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.Contains(string(out), "in use by another daemon") || !strings.HasSuffix(string(out), ": wait until its turn ends, or stop it there\n") {
+			t.Errorf("%s: exit code %d and %q", command, code, out)
+		}
+	}
 }
 
 // All are busy at once, each with sessions of its own and with one that all want. Nobody is told of a lock.
