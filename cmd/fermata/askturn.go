@@ -58,7 +58,7 @@ func (s *signals) close() {
 // user wants to be asked nothing more.
 func (x *asking) turn(ctx context.Context, next request) (r agent.Report, leave bool, err error) {
 	t, start := x.reserve(next)
-	x.screen.begin(func() { t.Stop(agent.ErrClientGone) })
+	x.screen.begin(t.ID(), func() { t.Stop(agent.ErrClientGone) })
 	if x.keys != nil {
 		defer x.keys.silence()()
 	}

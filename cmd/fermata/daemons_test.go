@@ -95,11 +95,11 @@ func TestRetryAndKeepSayThatAnotherDaemonRunsTheTurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, command := range []string{"retry", "keep"} {
+	for _, command := range []string{"retry", "keep"} { // what the other daemon's turn says is no answer of theirs
 		cmd := exec.CommandContext(t.Context(), exe, command)
 		cmd.Dir, cmd.Env = e.root, e.env
 		out, _ := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.Contains(string(out), "in use by another daemon") || !strings.HasSuffix(string(out), ": wait until its turn ends, or stop it there\n") {
+		if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.HasPrefix(string(out), "fermata: ") || !strings.Contains(string(out), "in use by another daemon") || !strings.HasSuffix(string(out), ": wait until its turn ends, or stop it there\n") {
 			t.Errorf("%s: exit code %d and %q", command, code, out)
 		}
 	}

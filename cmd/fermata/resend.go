@@ -68,7 +68,7 @@ func (a *app) resend(ctx context.Context, store *transcript.Store, r agent.Resen
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	screen := newScreen(a.out, a.err, a.flagVerbose)
-	screen.begin(cancel) // nobody reads any more
+	screen.begin("", cancel) // nobody reads any more
 	out, err := agent.SendAgain(ctx, store, a.model, r, func(d model.Delta) {
 		switch d.Kind {
 		case model.Text:

@@ -33,8 +33,9 @@ type screen struct {
 	verbose bool
 
 	mu    sync.Mutex
-	text  *sink // what the model says
-	note  *sink // everything else; the same as text when both are one terminal
+	turn  transcript.TurnID // only what this one says is the answer: another daemon may run the session's turn before it
+	text  *sink             // what the model says
+	note  *sink             // everything else; the same as text when both are one terminal
 	part  transcript.PartType
 	open  transcript.CallID // the call whose line the cursor is at the end of
 	names map[transcript.CallID]string
@@ -74,15 +75,15 @@ func newScreen(out, err *os.File, verbose bool) *screen {
 	if s.text.tty && s.note.tty {
 		s.note = s.text
 	}
-	s.begin(nil)
+	s.begin("", nil)
 	return s
 }
 
-// begin forgets the turn before. lost is called when nobody reads any more; it may be nil.
-func (s *screen) begin(lost func()) {
+// begin forgets the turn before. turn is "" for what is said outside of any. lost is called when nobody reads any more; it may be nil.
+func (s *screen) begin(turn transcript.TurnID, lost func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lost = lost
+	s.turn, s.lost = turn, lost
 	s.args = map[transcript.CallID]string{}
 	s.part, s.open = "", ""
 	s.names, s.lines = map[transcript.CallID]string{}, map[transcript.CallID]int{}
@@ -95,7 +96,9 @@ func (s *screen) show(ev agent.Event) {
 	defer s.mu.Unlock()
 	switch {
 	case ev.Delta != nil:
-		s.delta(ev.Delta)
+		if ev.Delta.Turn == s.turn {
+			s.delta(ev.Delta)
+		}
 	case ev.Output != nil:
 		s.output(ev.Output)
 	case ev.Retracted != nil:
