@@ -82,7 +82,13 @@ func (k *keyboard) silence() (restore func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	echo := noEcho(k.in)
+	stop := whenResumed(func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		noEchoAgain(k.in)
+	})
 	return func() {
+		stop()
 		k.mu.Lock() // a question that was given up restores the mode first
 		defer k.mu.Unlock()
 		echo()

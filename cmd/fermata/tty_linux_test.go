@@ -188,6 +188,30 @@ func TestASecondInterruptLeavesAndTheTurnStillEndsAsStopped(t *testing.T) {
 	}
 }
 
+// A shell that had the terminal in between leaves it with its echo on.
+func TestWhatIsTypedIsNotEchoedAfterTheProcessWasStoppedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
+	x.expect("I am")
+	mode, err := unix.IoctlGetTermios(int(x.pty.Fd()), unix.TCGETS)
+	if err != nil || mode.Lflag&unix.ECHO != 0 {
+		t.Fatalf("the echo is on while an answer streams (%v)", err)
+	}
+	mode.Lflag |= unix.ECHO
+	if err := unix.IoctlSetTermios(int(x.pty.Fd()), unix.TCSETS, mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	x.expect("without a key")
+	if mode, err = unix.IoctlGetTermios(int(x.pty.Fd()), unix.TCGETS); err != nil || mode.Lflag&unix.ECHO != 0 {
+		t.Errorf("the echo is on after it was resumed (%v)", err)
+	}
+	x.leave()
+}
+
 // Its terminal's mode decides whether ^C is a key or a signal: one that was typed just when the turn ended is a signal.
 func TestAnInterruptThatComesAsASignalLeavesTheLaneToo(t *testing.T) {
 	t.Parallel()

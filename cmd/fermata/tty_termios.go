@@ -4,6 +4,8 @@ package main
 
 import (
 	"os"
+	"os/signal"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,4 +23,34 @@ func noEcho(f *os.File) (restore func()) {
 		return func() {}
 	}
 	return func() { _ = unix.IoctlSetTermios(fd, setTermios, before) }
+}
+
+// noEchoAgain does so after the process was stopped and its shell had the terminal. In the background it leaves the terminal to
+// whom it belongs.
+func noEchoAgain(f *os.File) {
+	if group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP); err == nil && group == unix.Getpgrp() {
+		noEcho(f)
+	}
+}
+
+// whenResumed calls f whenever the process goes on after ^Z, until the function it returns was called.
+func whenResumed(f func()) (stop func()) {
+	resumed, stopped := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(resumed, unix.SIGCONT)
+	var watching sync.WaitGroup
+	watching.Go(func() { // ends with stop
+		for {
+			select {
+			case <-resumed:
+				f()
+			case <-stopped:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(resumed)
+		close(stopped)
+		watching.Wait()
+	}
 }
