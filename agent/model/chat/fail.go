@@ -88,6 +88,9 @@ func statusError(resp *http.Response, shown, key string) *model.Error {
 	case e.Message == "":
 		e.Message = http.StatusText(resp.StatusCode)
 	}
+	if e.RetryAfter > 0 { // a long one is why it is not tried again
+		e.Message += fmt.Sprintf("; it asks to wait %v", max(e.RetryAfter, time.Second).Round(time.Second))
+	}
 	return e
 }
 

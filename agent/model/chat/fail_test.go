@@ -54,7 +54,8 @@ func TestFailuresAreSortedByWhatMayHelp(t *testing.T) {
 		{name: "400", scenario: "reply\nstatus 400\nbody {\"error\":{\"message\":\"bad\\nrequest\\u0007\"}}", class: model.Rejected, status: 400, says: "bad request"},
 		{name: "422 of FastAPI", scenario: "reply\nstatus 422\nbody {\"detail\":\"no such field\"}", class: model.Rejected, status: 422, says: "no such field"},
 		{name: "404", scenario: "reply\nstatus 404\nbody not found", class: model.Rejected, status: 404, says: "check base_url"},
-		{name: "429 with seconds", scenario: "reply\nstatus 429\nheader Retry-After: 7\nbody {\"error\":\"slow\"}", class: model.RateLimited, status: 429, says: "slow", after: 7 * time.Second},
+		{name: "429 with seconds", scenario: "reply\nstatus 429\nheader Retry-After: 7\nbody {\"error\":\"slow\"}", class: model.RateLimited, status: 429, says: "slow; it asks to wait 7s", after: 7 * time.Second},
+		{name: "429 that has nothing to say", scenario: "reply\nstatus 429\nheader Retry-After: 3600", class: model.RateLimited, status: 429, says: "Too Many Requests; it asks to wait 1h0m0s", after: time.Hour},
 		{name: "408", scenario: "reply\nstatus 408", class: model.Overloaded, status: 408, says: "Request Timeout"},
 		{name: "503 in HTML", scenario: "reply\nstatus 503\nheader Retry-After: soon\nbody <html><style>b{}</style><h1>Down</h1><p>for&nbsp;now</html>", class: model.Overloaded, status: 503, says: "Down for"},
 	} {
