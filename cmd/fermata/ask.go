@@ -101,7 +101,7 @@ func (x *asking) run(ctx context.Context, next request) error {
 			return err
 		}
 	}
-	if err := x.open(ctx); err != nil {
+	if err := x.signals.unheeded(func() error { return x.open(ctx) }); err != nil {
 		return x.explain(err)
 	}
 	defer func() {

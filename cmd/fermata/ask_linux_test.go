@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,6 +58,32 @@ func TestAFolderWhoseNameIsNoTextIsRefusedAtOnce(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitOther || !strings.HasSuffix(string(out), `caf\xe9": its name is no UTF-8 text: give the folder another name`+"\n") {
 		t.Errorf("exit code %d and %q", code, out)
 	}
+}
+
+// A ^C was kept for the turn to come, and nothing was heard of it as long as the database was waited for.
+func TestAnInterruptEndsTheWaitForADatabaseInUse(t *testing.T) {
+	t.Parallel()
+	dir, data := t.TempDir(), t.TempDir()
+	output(t, child(t, dir, nil, "ask", "--data", data, "hello there"))
+	db := connect(t, filepath.Join(data, "fermata.db"))
+	execute(t, db, "BEGIN EXCLUSIVE")
+	x := openTerminal(t, child(t, dir, nil, "ask", "--data", data, "hello there"))
+	open := func(name string) bool {
+		fds := fmt.Sprintf("/proc/%d/fd", x.cmd.Process.Pid)
+		list, _ := os.ReadDir(fds)
+		return slices.ContainsFunc(list, func(e os.DirEntry) bool {
+			to, _ := os.Readlink(filepath.Join(fds, e.Name()))
+			return filepath.Base(to) == name
+		})
+	}
+	for !open("fermata.db") {
+		if t.Context().Err() != nil {
+			t.Fatal("the database is not opened")
+		}
+	}
+	x.typed(ctrlC)
+	x.end(-1)
+	execute(t, db, "ROLLBACK")
 }
 
 // A disk that had no room for the file beside the database was said to be broken.

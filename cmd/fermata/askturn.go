@@ -46,6 +46,14 @@ func watchSignals(ctx context.Context) *signals {
 	return s
 }
 
+// unheeded runs f, in which there is nothing yet that a ^C could stop: it ends the process, however long f waits for a database that
+// is in use.
+func (s *signals) unheeded(f func() error) error {
+	signal.Stop(s.interrupts)
+	defer signal.Notify(s.interrupts, os.Interrupt)
+	return f()
+}
+
 func (s *signals) close() {
 	signal.Stop(s.interrupts)
 	signal.Stop(s.ends)
