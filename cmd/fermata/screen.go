@@ -145,6 +145,7 @@ func (s *screen) delta(d *agent.Delta) {
 		if !to.midLine {
 			to.wrap = wrapper{width: to.columns(), col: col}
 		}
+		to.wrap.resize(to.columns())
 		text = to.wrap.add(printable(text))
 	}
 	if d.Part == transcript.PartReasoning {

@@ -18,6 +18,17 @@ type wrapper struct {
 	size  int // columns of word
 }
 
+// resize is told how wide the terminal is now; 0 is not known, and changes nothing. What a narrower terminal does to the line that
+// the cursor is in is to wrap it.
+func (w *wrapper) resize(width int) {
+	if w.width <= 0 || width <= 0 || width == w.width {
+		return
+	}
+	if w.width = width; w.col > width {
+		w.col = (w.col-1)%width + 1 // it stays behind the last character
+	}
+}
+
 // add takes a piece and returns what can be shown now.
 func (w *wrapper) add(text string) string {
 	if w.width <= 0 {

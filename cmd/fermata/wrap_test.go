@@ -39,3 +39,18 @@ func TestTextBreaksBetweenWordsHoweverItComes(t *testing.T) {
 		})
 	}
 }
+
+func TestTextBreaksBetweenWordsAlsoWhenTheTerminalIsResized(t *testing.T) {
+	w := wrapper{width: 20}
+	got := w.add("one two three four fi")
+	w.resize(8) // the line is wrapped there as "one two " and "three"
+	got += w.add("ve sixteen ")
+	w.resize(0)
+	w.resize(8) // at the edge
+	got += w.add("seven ")
+	w.resize(12)
+	got += w.add("eight nine") + w.flush()
+	if want := "one two three four five \nsixteen \nseven eight \nnine"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
