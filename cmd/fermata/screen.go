@@ -345,11 +345,11 @@ func (s *screen) write(to *sink, text string) {
 	}
 }
 
-// unshown is why not all of the text could be shown; nil when it was, and when its reader wanted no more.
+// unshown is why not all of the text could be shown; nil when it was, and when its reader wanted no more or its terminal is gone.
 func (s *screen) unshown() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if errors.Is(s.text.err, syscall.EPIPE) {
+	if s.text.tty || errors.Is(s.text.err, syscall.EPIPE) {
 		return nil
 	}
 	return s.text.err

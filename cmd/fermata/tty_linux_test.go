@@ -212,6 +212,21 @@ func TestWhatIsTypedIsNotEchoedAfterTheProcessWasStoppedAndGoesOn(t *testing.T) 
 	x.leave()
 }
 
+// guards S1: closing the terminal is a stop.
+func TestATerminalThatIsClosedStopsTheTurn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	x := openTerminal(t, child(t, dir, []string{"FERMATA_REHEARSAL_RATE=60"}, "ask", "hello there"))
+	x.expect("I am")
+	if err := x.pty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x.end(exitStopped)
+	if text := output(t, child(t, dir, nil, "transcript")); !strings.Contains(text, "*Stopped here*") {
+		t.Errorf("the transcript is %s", text)
+	}
+}
+
 // Its terminal's mode decides whether ^C is a key or a signal: one that was typed just when the turn ended is a signal.
 func TestAnInterruptThatComesAsASignalLeavesTheLaneToo(t *testing.T) {
 	t.Parallel()
