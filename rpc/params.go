@@ -13,12 +13,13 @@ import (
 
 // Decode decodes params into a pointer to a struct; absent params are an empty object. Members that v does not have are
 // ignored. An error is an invalid-params error that names the field, e.g. "prompt[0].text: expected string, got number".
+// Half of a surrogate pair is U+FFFD: JavaScript's strings hold such halves, and a document with one must not be lost.
 // What is decoded owns its bytes.
 func Decode(params []byte, v any) error {
 	if len(params) == 0 {
 		return nil
 	}
-	err := json.Unmarshal(params, v, jsontext.AllowDuplicateNames(true))
+	err := json.Unmarshal(params, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if err == nil {
 		return nil
 	}

@@ -252,3 +252,24 @@ func TestAPromptReadsWhatItNames(t *testing.T) {
 		}
 	}
 }
+
+// JavaScript's strings, and so JSON, can hold one half of a surrogate pair.
+func TestWhatHoldsHalfACharacterIsNotLost(t *testing.T) {
+	e := start(t, "reply\nsay ok\n")
+	e.initialize(fermataClient)
+	half := func(before, after string) json.RawMessage {
+		return json.RawMessage(`"` + before + `\ud83d` + after + `"`)
+	}
+	uri := fileURI(filepath.Join(e.root, "a.txt"))
+	at := obj{"line": 0, "character": 3}
+	e.send(note("textDocument/didOpen", obj{"textDocument": obj{"uri": uri, "version": 1, "text": half("a", "bd")}}),
+		note("textDocument/didChange", obj{"textDocument": obj{"uri": uri, "version": 2}, "contentChanges": []any{
+			obj{"range": obj{"start": at, "end": at}, "text": half("c", "")}}}))
+	r := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": []any{
+		obj{"type": "text", "text": half("what is ", "?")}, obj{"type": "file", "uri": uri}}})
+	e.send(r)
+	got, _ := e.result(r)
+	if got.Prompt[0].Text != "what is \ufffd?" || got.Prompt[1].Text != "a\ufffdbc\ufffdd" {
+		t.Errorf("%+q, %+q", got.Prompt[0].Text, got.Prompt[1].Text)
+	}
+}
