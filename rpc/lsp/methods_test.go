@@ -236,6 +236,7 @@ func TestAPromptReadsWhatItNames(t *testing.T) {
 		obj{"type": "text", "text": "look"},
 		obj{"type": "file", "uri": fileURI(disk)},
 		obj{"type": "file", "path": "on disk ä.txt", "range": obj{"start": obj{"line": 1, "character": 1}, "end": obj{"line": 2, "character": 0}}},
+		obj{"type": "file", "uri": fileURI(disk), "range": obj{"start": obj{"line": 1, "character": 1}, "end": obj{"line": 4294967295, "character": 4294967295}}},
 		obj{"type": "selection", "uri": fileURI(open), "range": obj{"start": obj{"line": 1, "character": 4}, "end": obj{"line": 1, "character": 8}}},
 		obj{"type": "selection", "uri": "untitled:x", "text": "given", "range": obj{"start": obj{"line": 4, "character": 0}, "end": obj{"line": 6, "character": 0}}},
 	}})
@@ -244,7 +245,7 @@ func TestAPromptReadsWhatItNames(t *testing.T) {
 	want := []struct {
 		path, text string
 		start, end int
-	}{{"", "look", 0, 0}, {"on disk ä.txt", "l1\nl2\nl3\n", 1, 3}, {"on disk ä.txt", "l2\n", 2, 2}, {"open.txt", "😀 2", 2, 2}, {"untitled:x", "given", 5, 6}}
+	}{{"", "look", 0, 0}, {"on disk ä.txt", "l1\nl2\nl3\n", 1, 3}, {"on disk ä.txt", "l2\n", 2, 2}, {"on disk ä.txt", "l2\nl3\n", 2, 3}, {"open.txt", "😀 2", 2, 2}, {"untitled:x", "given", 5, 6}}
 	for i, w := range want {
 		p := got.Prompt[i]
 		if p.Path != w.path || p.Text != w.text || p.Start != w.start || p.End != w.end {

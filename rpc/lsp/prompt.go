@@ -75,9 +75,9 @@ func (s *server) readPart(root string, p wire.PromptPart) (transcript.PromptPart
 	case p.Range == nil:
 		out.Text, out.Start, out.End = text, 1, max(1, countLines(strings.TrimRight(text, "\r\n"))+1)
 	case p.Type == "file":
-		lines := wire.Range{Start: wire.Position{Line: p.Range.Start.Line}, End: wire.Position{Line: p.Range.End.Line + 1}}
-		if p.Range.End.Character == 0 && p.Range.End.Line > p.Range.Start.Line {
-			lines.End.Line--
+		lines := wire.Range{Start: wire.Position{Line: p.Range.Start.Line}, End: wire.Position{Line: p.Range.End.Line}}
+		if p.Range.End.Character > 0 || p.Range.End.Line <= p.Range.Start.Line {
+			lines.End.Line = max(lines.End.Line, lines.End.Line+1) // the highest number there is means the end of the file
 		}
 		out.Text, out.Start, out.End = s.docs.enc.excerpt(text, lines)
 	default:
