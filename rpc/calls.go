@@ -26,7 +26,7 @@ type Call struct {
 	stop   func()
 }
 
-// Begin registers a request. Its context ends with ctx, when the client cancels it, and with End.
+// Begin registers a request. Its context ends with ctx, when the client cancels it, and with Done.
 func (c *Calls) Begin(ctx context.Context, id jsonrpc2.ID) *Call {
 	call := &Call{ID: id}
 	call.ctx, call.cancel = context.WithCancelCause(ctx)
@@ -40,9 +40,8 @@ func (c *Calls) Begin(ctx context.Context, id jsonrpc2.ID) *Call {
 	return call
 }
 
-// End forgets a request that was answered.
+// End forgets a request that was answered. Of two with one id the first answer ends both: it leaves their contexts alone.
 func (c *Calls) End(call *Call) {
-	call.cancel(nil)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byID[call.ID] == call { // a client may use an id twice at a time, against the rules
@@ -102,3 +101,6 @@ func (c *Calls) OnCancel(call *Call, stop func()) {
 
 // Context is the request's.
 func (c *Call) Context() context.Context { return c.ctx }
+
+// Done ends the context: the request was served.
+func (c *Call) Done() { c.cancel(nil) }

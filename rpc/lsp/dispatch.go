@@ -83,6 +83,7 @@ func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (any, error)
 		return nil, nil // an error would end the connection
 	}
 	call := s.calls.Begin(s.ctx, req.ID())
+	defer call.Done()
 	s.stream.After(req.ID(), func() { s.calls.End(call) })
 	next, err := s.begin(call, req)
 	jsonrpc2.Async(ctx) // from here on the next message is read; req owns its bytes now

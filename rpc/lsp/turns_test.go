@@ -109,6 +109,23 @@ func TestCancellingAStartIsAStopWithAResult(t *testing.T) {
 	}
 }
 
+// Two requests with one id are against the rules; the answer to one must not end what the other waits for.
+func TestAnAnswerToAnotherRequestOfTheSameIdStopsNoTurn(t *testing.T) {
+	e := start(t, "reply\nsay Hello\nwait 300ms\nsay  there\n")
+	e.initialize(fermataClient)
+	started := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("hi")})
+	e.send(started)
+	e.event("delta")
+	again := e.req("fermata/session/list", nil)
+	again["id"] = started["id"]
+	e.send(again)
+	e.find("the list", func(m message) bool { return strings.Contains(string(m.Result), `"sessions"`) })
+	m, _ := e.find("the end of the turn", func(m message) bool { return strings.Contains(string(m.Result), `"outcome"`) })
+	if !strings.Contains(string(m.Result), `"outcome":"completed"`) {
+		t.Errorf("%s", m.Result)
+	}
+}
+
 // guards D3, D4
 func TestARedirectReplacesTheRunningTurn(t *testing.T) {
 	e := start(t, "reply\nsay The first attempt\nhang\nreply\nsay The second\n")
