@@ -46,7 +46,7 @@ type initializeParams struct {
 	RootPath         *string           `json:"rootPath"`
 	RootURI          *string           `json:"rootUri"`
 	WorkspaceFolders []workspaceFolder `json:"workspaceFolders"`
-	Capabilities     capabilities      `json:"capabilities"`
+	Capabilities     jsonValue         `json:"capabilities"` // [capabilities]
 }
 
 type workspaceFolder struct {
@@ -96,7 +96,8 @@ func initialize(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error) {
 	if err := rpc.Decode(req.Params(), &p); err != nil {
 		return nil, err
 	}
-	c := p.Capabilities
+	var c capabilities
+	_ = json.Unmarshal(p.Capabilities, &c) // what has another type than LSP's, as Lua's empty table [], is as if it were not there
 	var experimental struct {
 		Fermata *wire.Capability `json:"fermata"`
 	}

@@ -44,6 +44,24 @@ func TestTheLifeCycleIsKept(t *testing.T) {
 	}
 }
 
+// Clients write their capabilities by hand, and an empty table of Lua is an array as well.
+func TestACapabilityOfAnotherTypeIsNotThere(t *testing.T) {
+	for _, capabilities := range []string{`[]`, `null`, `"x"`, `{"window":[],"workspace":{"codeLens":true},"general":{"positionEncodings":["utf-8"]}}`} {
+		e := start(t, endless)
+		var r struct {
+			Capabilities struct{ PositionEncoding string }
+		}
+		e.call("initialize", obj{"rootUri": nil, "capabilities": json.RawMessage(capabilities)}, &r)
+		want := "utf-16"
+		if strings.Contains(capabilities, "utf-8") {
+			want = "utf-8"
+		}
+		if r.Capabilities.PositionEncoding != want {
+			t.Errorf("%s: %+v, want %s", capabilities, r, want)
+		}
+	}
+}
+
 func TestBrokenMessagesDoNotEndTheConnection(t *testing.T) {
 	e := start(t, endless)
 	e.initialize(obj{})
