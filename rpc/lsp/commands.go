@@ -26,7 +26,7 @@ type executeCommandParams struct {
 }
 
 // executeCommand registers turns and stops where messages are read, like the methods that do the same.
-func executeCommand(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error) {
+func executeCommand(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error) {
 	var p executeCommandParams
 	if err := rpc.Decode(req.Params(), &p); err != nil {
 		return nil, err
@@ -53,6 +53,7 @@ func executeCommand(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error)
 			return nil, err
 		}
 		q.token = p.Token
+		s.stopOnCancel(call, q.turn)
 		return s.launch(q), nil
 	case wire.CommandStop:
 		stopped, err := s.stopTurn(args.Turn)
@@ -71,7 +72,9 @@ func executeCommand(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error)
 		if err != nil {
 			return nil, err
 		}
-		return s.launch(asked{turn: a.ReserveRetry(args.Turn), retry: true, replaces: args.Turn, session: args.Session, token: p.Token}), nil
+		t := a.ReserveRetry(args.Turn)
+		s.stopOnCancel(call, t)
+		return s.launch(asked{turn: t, retry: true, replaces: args.Turn, session: args.Session, token: p.Token}), nil
 	case wire.CommandKeep:
 		return func(ctx context.Context) (any, error) { return s.keep(ctx, args.Session, args.Turn) }, nil
 	case wire.CommandShowChanges:

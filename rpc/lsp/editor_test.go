@@ -46,6 +46,7 @@ type editor struct {
 	state    string
 	root     string
 	model    *rehearsal.Server
+	server   *server // once a request was answered
 	served   chan error
 	policy   permit.Policy
 	deadline time.Duration // for edits
@@ -89,6 +90,7 @@ func start(t *testing.T, scenario string, set ...func(*editor)) *editor {
 		t.Fatal(err)
 	}
 	e.connect(func(c agent.Client) (*agent.Agent, *transcript.Store, error) {
+		e.server = c.(*server)
 		return agent.New(agent.Options{
 			Store: store, Client: c, Tools: tools.All(), Policy: e.policy,
 			Models: func(string) (agent.Model, error) {

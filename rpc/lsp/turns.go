@@ -71,7 +71,7 @@ func turnRedirect(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error
 
 // answerTurn runs a turn for a request, and makes the request's cancel a stop.
 func (s *server) answerTurn(call *rpc.Call, q asked) then {
-	s.calls.OnCancel(call, func() { q.turn.Stop(agent.ErrStopped) })
+	s.stopOnCancel(call, q.turn)
 	return func(ctx context.Context) (any, error) {
 		report, err := s.run(ctx, q)
 		if err != nil {
@@ -79,6 +79,11 @@ func (s *server) answerTurn(call *rpc.Call, q asked) then {
 		}
 		return turnResult(report), nil
 	}
+}
+
+// stopOnCancel makes the cancel of the request that asked for a turn a stop, whose reply is a result (S1).
+func (s *server) stopOnCancel(call *rpc.Call, t *agent.Turn) {
+	s.calls.OnCancel(call, func() { t.Stop(agent.ErrStopped) })
 }
 
 // run runs a registered turn to its end, and returns when all of its events were written. Cancelling ctx stops it.

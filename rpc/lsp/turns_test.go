@@ -109,6 +109,30 @@ func TestCancellingAStartIsAStopWithAResult(t *testing.T) {
 	}
 }
 
+// guards S1
+func TestCancellingACommandThatAsksIsAStopWithAResult(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	e.session()
+	for _, c := range []obj{
+		command0("fermata.ask", obj{"prompt": "hi"}), command0("fermata.redirect", obj{"prompt": "again"}), command0("fermata.retry"),
+	} {
+		e.server.pumps.mu.Lock() // no turn begins before the cancel was read
+		ask := e.req("workspace/executeCommand", c)
+		e.send(ask, note("$/cancelRequest", obj{"id": ask["id"]}))
+		e.call("fermata/session/list", nil, nil)
+		e.server.pumps.mu.Unlock()
+		got, _ := e.result(ask)
+		m, _ := e.find("the end of the turn", func(m message) bool {
+			ev := eventOf(m)
+			return ev.Kind == "turn.ended" && strings.Contains(string(ev.Entry), got.Turn)
+		})
+		if got.Turn == "" || !strings.Contains(string(m.Params), `"outcome":"stopped"`) {
+			t.Errorf("%v: %+v, %s", c, got, m.Params)
+		}
+	}
+}
+
 // Two requests with one id are against the rules; the answer to one must not end what the other waits for.
 func TestAnAnswerToAnotherRequestOfTheSameIdStopsNoTurn(t *testing.T) {
 	e := start(t, "reply\nsay Hello\nwait 300ms\nsay  there\n")
