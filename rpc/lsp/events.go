@@ -22,6 +22,13 @@ type pumps struct {
 	subs map[transcript.SessionID]*agent.Subscription
 }
 
+// remove forgets a session that is deleted: its subscription is closed, and would keep all of it in memory.
+func (p *pumps) remove(id transcript.SessionID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.subs, id)
+}
+
 // follow subscribes the client to a session, unless it is already. since is as in [agent.Session.Subscribe]. Nothing is
 // written before begin is closed; nil means at once.
 func (s *server) follow(ctx context.Context, sess *agent.Session, since int64, begin <-chan struct{}) error {

@@ -85,7 +85,8 @@ func (s *server) sessionDelete(ctx context.Context, p wire.SessionDeleteParams) 
 	if err != nil {
 		return nil, rpc.About(p.Session, err)
 	}
-	s.models.set(p.Session, "")
+	s.models.remove(p.Session)
+	s.pumps.remove(p.Session)
 	if s.views.drop(p.Session) && s.client.refreshLenses {
 		s.lenses.changed(false)
 	}

@@ -292,3 +292,16 @@ func TestWhatHoldsHalfACharacterIsNotLost(t *testing.T) {
 		t.Errorf("%+q, %+q", got.Prompt[0].Text, got.Prompt[1].Text)
 	}
 }
+
+func TestNothingOfADeletedSessionIsKept(t *testing.T) {
+	e := start(t, endless)
+	e.initialize(fermataClient)
+	var s struct{ Session string }
+	e.call("fermata/session/new", obj{"model": "m"}, &s)
+	e.call("fermata/session/delete", obj{"session": s.Session}, nil)
+	e.server.pumps.mu.Lock()
+	defer e.server.pumps.mu.Unlock()
+	if subs, models := len(e.server.pumps.subs), len(e.server.models.byID); subs+models > 0 {
+		t.Errorf("%d subscriptions, %d models", subs, models)
+	}
+}

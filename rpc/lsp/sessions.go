@@ -28,6 +28,12 @@ func (m *models) set(id transcript.SessionID, name string) {
 	m.byID[id] = name
 }
 
+func (m *models) remove(id transcript.SessionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byID, id)
+}
+
 func (m *models) get(id transcript.SessionID) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
