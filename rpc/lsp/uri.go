@@ -14,10 +14,11 @@ func filePath(uri string) (path string, ok bool) {
 }
 
 func filePathOn(windows bool, uri string) (string, bool) {
-	scheme, rest, ok := strings.Cut(uri, "://")
-	if !ok || !strings.EqualFold(scheme, "file") {
+	scheme, rest, ok := strings.Cut(uri, ":")
+	if !ok || !strings.EqualFold(scheme, "file") || !strings.HasPrefix(rest, "/") {
 		return "", false
 	}
+	rest = strings.TrimPrefix(rest, "//")          // file:/a, as of Java's, is file:///a: RFC 8089
 	if i := strings.IndexAny(rest, "?#"); i >= 0 { // in a path they are encoded
 		rest = rest[:i]
 	}

@@ -11,6 +11,8 @@ func TestAFileURINamesAPath(t *testing.T) {
 		{false, "file:///home/me/a.go", "/home/me/a.go"},
 		{false, "FILE:///a", "/a"},
 		{false, "file://localhost/a", "/a"},
+		{false, "file:/a%20b/c", "/a b/c"},
+		{false, "file:a", ""},
 		{false, "file:///a%20b/c d", "/a b/c d"},
 		{false, "file:///%C3%A4/ä", "/ä/ä"},
 		{false, "file:///a%2Bb%23c%3Fd", "/a+b#c?d"},
@@ -27,6 +29,7 @@ func TestAFileURINamesAPath(t *testing.T) {
 		{true, "file:///c%3A/a/b.go", `C:\a\b.go`},
 		{true, "file:///C:/a%20b", `C:\a b`},
 		{true, "file:///c:", `C:\`},
+		{true, "file:/c:/a", `C:\a`},
 		{true, "file://server/share/a", `\\server\share\a`},
 		{true, "file:///a/b", ""},
 	} {
