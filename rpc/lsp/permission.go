@@ -28,7 +28,7 @@ func (s *server) Permission(ctx context.Context, q agent.Question) (agent.Reply,
 	if s.client.fermata {
 		var r wire.PermissionResult
 		err := s.call(ctx, wire.Permission, permissionParams(q), &r)
-		return agent.Reply{Answer: permit.Answer(r.Answer), Why: r.Why}, err
+		return agent.Reply{Answer: permit.Answer(r.Answer), Why: r.Why}, unanswered(ctx, err)
 	}
 	var r *protocol.MessageActionItem
 	err := s.call(ctx, protocol.MethodWindowShowMessageRequest, &protocol.ShowMessageRequestParams{
@@ -37,7 +37,7 @@ func (s *server) Permission(ctx context.Context, q agent.Question) (agent.Reply,
 	}, &r)
 	switch {
 	case err != nil:
-		return agent.Reply{}, err
+		return agent.Reply{}, unanswered(ctx, err)
 	case r == nil:
 		return agent.Reply{Answer: permit.DenyCall, Why: "the question was closed without an answer"}, nil
 	case r.Title == titleOnce:
@@ -46,6 +46,15 @@ func (s *server) Permission(ctx context.Context, q agent.Question) (agent.Reply,
 		return agent.Reply{Answer: permit.AllowSession}, nil
 	}
 	return agent.Reply{Answer: permit.DenyCall}, nil
+}
+
+// unanswered says of a question that the client did not put, or answered with what is no answer, that the user has not denied
+// it: the model is told.
+func unanswered(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil { // a stop has answered it
+		return err
+	}
+	return fmt.Errorf("the editor gave no answer: %w", err)
 }
 
 func permissionParams(q agent.Question) wire.PermissionParams {

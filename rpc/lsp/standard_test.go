@@ -52,6 +52,23 @@ func TestPermissionIsAskedOfOthersByAMessage(t *testing.T) {
 	}
 }
 
+// guards P2
+func TestTheModelIsToldThatAQuestionWasNotAnswered(t *testing.T) {
+	for method, capabilities := range map[string]obj{"fermata/permission": fermataClient, "window/showMessageRequest": {}} {
+		e := start(t, wants)
+		e.answers[method] = func(json.RawMessage) any { return 5 }
+		e.initialize(capabilities)
+		r := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("x")})
+		e.send(r)
+		if got, _ := e.result(r); len(got.Tools) != 1 || got.Tools[0].State != "not_started" {
+			t.Errorf("%s: %+v", method, got)
+		}
+		if body := string(e.model.Requests()[1].Body); !strings.Contains(body, "the editor gave no answer") {
+			t.Errorf("%s: %s", method, body)
+		}
+	}
+}
+
 // guards S14, S7
 func TestAStopAnswersAPermissionQuestion(t *testing.T) {
 	e := start(t, wants)
