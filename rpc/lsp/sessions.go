@@ -2,6 +2,7 @@ package lsp
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
 
@@ -188,7 +189,7 @@ func (s *server) session(ctx context.Context, id transcript.SessionID) (transcri
 		return "", err
 	}
 	if len(infos) == 0 {
-		return "", transcript.ErrNoSession
+		return "", fmt.Errorf("nothing was asked here yet: %w", transcript.ErrNoSession)
 	}
 	return infos[0].ID, nil
 }

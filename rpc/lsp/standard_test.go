@@ -165,7 +165,7 @@ func TestCommandsWorkWithoutArguments(t *testing.T) {
 	e.answers["window/showDocument"] = func(json.RawMessage) any { return obj{"success": true} }
 	e.initialize(obj{"window": obj{"showDocument": obj{"support": true}}})
 	e.refused("workspace/executeCommand", command0("fermata.stop"), -31003, "")
-	e.refused("workspace/executeCommand", command0("fermata.redirect"), -31001, "")
+	e.refused("workspace/executeCommand", command0("fermata.redirect"), -31001, "nothing was asked here yet")
 
 	// Ask: a file to write the question in.
 	var file commandResult
