@@ -227,10 +227,10 @@ func (s *server) launch(q asked) then {
 	}
 }
 
-// answeredTurn shows the end of a turn that was asked in a prompt file: such a client has no other place for it. One who
-// has stopped a turn is about to say what it should do instead, and is not disturbed.
+// answeredTurn shows the end of a turn that was asked in a prompt file, or is a retry of one: such a client has no other
+// place for it. One who has stopped a turn is about to say what it should do instead, and is not disturbed.
 func (s *server) answeredTurn(q asked, r agent.Report) {
-	if !q.file || r.Outcome == transcript.TurnStopped {
+	if !q.file && (!q.retry || s.client.fermata) || r.Outcome == transcript.TurnStopped {
 		return
 	}
 	if r.Outcome == transcript.TurnFailed {

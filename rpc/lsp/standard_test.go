@@ -205,6 +205,30 @@ func TestCommandsWorkWithoutArguments(t *testing.T) {
 	}
 }
 
+func TestTheAnswerToARetryIsShownLikeTheOneToAQuestion(t *testing.T) {
+	e := start(t, "reply\nstatus 400\nbody no\nreply\nsay Better\n")
+	e.answers["window/showDocument"] = func(json.RawMessage) any { return obj{"success": true} }
+	e.initialize(obj{"window": obj{"showDocument": obj{"support": true}}})
+	var file commandResult
+	e.call("workspace/executeCommand", command0("fermata.ask"), &file)
+	e.send(note("textDocument/didSave", obj{"textDocument": obj{"uri": file.URI}, "text": "my question"}))
+	transcriptWith := func(said string) {
+		m, i := e.find("the transcript", func(m message) bool {
+			return m.Method == "window/showDocument" && strings.Contains(string(m.Params), "/transcripts/")
+		})
+		var p struct{ URI string }
+		if err := json.Unmarshal(m.Params, &p); err != nil || !strings.Contains(e.fileOf(p.URI), said) {
+			t.Errorf("%s lacks %q", m.Params, said)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.got = e.got[i+1:]
+	}
+	transcriptWith("my question")
+	e.call("workspace/executeCommand", command0("fermata.retry"), nil)
+	transcriptWith("Better")
+}
+
 // guards S2
 func TestAskAndStopInOneReadByCommands(t *testing.T) {
 	e := start(t, endless)
