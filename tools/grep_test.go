@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -266,5 +267,25 @@ func TestANeedleInAnyCaseIsFoundWhereverItStands(t *testing.T) {
 		if got := n.in([]byte(text)); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// A bug in a goroutine that a search starts ended the whole daemon, with the turns of all other sessions.
+func TestABugInAGoroutineOfASearchPanicsWhereTheToolRuns(t *testing.T) {
+	for name, produce := range map[string]func(context.Context, func(*searchJob) error) error{
+		"where files are found": func(context.Context, func(*searchJob) error) error { panic("a bug") },
+		"where files are searched": func(_ context.Context, job func(*searchJob) error) error {
+			return job(&searchJob{names: []string{"f"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if p := fmt.Sprint(recover()); !strings.Contains(p, "search.go") {
+					t.Errorf("recovered from %s", p)
+				}
+			}()
+			s := search{limit: 1} // it has no workspace
+			t.Errorf("a result: %v", s.run(t.Context(), produce))
+		})
 	}
 }

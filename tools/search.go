@@ -50,6 +50,7 @@ type searchJob struct {
 func (s *search) run(ctx context.Context, produce func(ctx context.Context, job func(*searchJob) error) error) Result {
 	inner, enough := context.WithCancel(ctx)
 	defer enough()
+	caught := bugs{stop: enough}
 	order := make(chan *searchJob, searchAhead) // all jobs, in order
 	work := make(chan *searchJob, searchAhead)
 	var failed error
@@ -57,6 +58,7 @@ func (s *search) run(ctx context.Context, produce func(ctx context.Context, job 
 	wg.Go(func() { // ends with the walk, or when no more is needed
 		defer close(order)
 		defer close(work)
+		defer caught.catch()
 		failed = produce(inner, func(j *searchJob) error {
 			j.done = make(chan struct{})
 			select {
@@ -73,8 +75,11 @@ func (s *search) run(ctx context.Context, produce func(ctx context.Context, job 
 		wg.Go(func() { // ends with the producer; what is not needed any more is only let go
 			buf := make([]byte, searchHead)
 			for j := range work {
-				s.do(inner, j, buf)
-				close(j.done)
+				func() {
+					defer close(j.done)
+					defer caught.catch()
+					s.do(inner, j, buf)
+				}()
 			}
 		})
 	}
@@ -88,6 +93,7 @@ func (s *search) run(ctx context.Context, produce func(ctx context.Context, job 
 		}
 	}
 	wg.Wait()
+	caught.raise()
 	return o.result(ctx, failed)
 }
 
