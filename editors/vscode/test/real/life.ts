@@ -200,6 +200,17 @@ sceneApart("a workspace that is not trusted gets tools that only read", async (p
     assert.deepEqual([settled?.["state"], settled?.["cause"]], ["not_started", "permission_denied"]);
     assert.equal(fs.existsSync(project.file("ran.txt")), false);
     await w.shot("33-restricted");
+    await w.idle();
+    // Trust that is given counts for the session that there is.
+    await w.command("Workspaces: Manage Workspace Trust");
+    await w.page.locator(".workspace-trust-editor .monaco-button", { hasText: /^Trust$/ }).first().click();
+    await w.page.locator(".statusbar-item", { hasText: "Restricted Mode" }).waitFor({ state: "detached" });
+    await w.file("main.go", 3);
+    await w.ask("Wait for me.");
+    await w.permission(/echo waited/).waitFor();
+    await w.page.keyboard.press("Control+Escape");
+    await w.idle();
+    assert.equal((await place().log(project)).filter((e) => e.kind === "turn.started").length, 2);
   } finally {
     place().settings();
   }
