@@ -128,22 +128,20 @@ func (k *keyboard) choose(ctx context.Context, question, choices string) (byte, 
 		if err != nil {
 			return 0, err
 		}
-		if string(b) == "\x1b" {
+		switch {
+		case bytes.IndexByte(b, 3) >= 0:
+			return 0, errInterrupt
+		case string(b) == "\x1b":
 			return choices[len(choices)-1], nil
-		}
-		if b[0] == '\x1b' {
+		case b[0] == '\x1b':
 			continue // an arrow or another function key
 		}
-		for _, c := range bytes.ToLower(b) {
-			if c == 3 {
-				return 0, errInterrupt
-			}
-			if c == '\n' {
-				c = '\r' // Enter that was typed before the terminal's mode had changed
-			}
-			if strings.IndexByte(choices, c) >= 0 {
-				return c, nil
-			}
+		key := bytes.TrimRight(bytes.ToLower(b), "\r\n") // a key and Enter, typed before the terminal's mode had changed
+		if len(key) == 0 {
+			key = []byte("\r")
+		}
+		if len(key) == 1 && bytes.Contains([]byte(choices), key) { // several are a paste, and no answer
+			return key[0], nil
 		}
 	}
 }
