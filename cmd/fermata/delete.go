@@ -44,7 +44,8 @@ func newDeleteCommand(a *app) *cobra.Command {
 			if err == nil {
 				err = lsp.RemoveStateFiles(dir, d)
 			}
-			line := fmt.Sprintf("deleted %s: %d turns, %d entries, %d requests, %d blobs, %d bytes", d.Session, d.Turns, d.Entries, len(d.Requests), d.Blobs, d.Bytes)
+			line := fmt.Sprintf("deleted %s: %s, %s, %s, %s, %s", d.Session,
+				plural(d.Turns, "turn"), plural(d.Entries, "entry"), plural(len(d.Requests), "request"), plural(d.Blobs, "blob"), plural(int(d.Bytes), "byte"))
 			if d.Reclaimed > 0 {
 				line += fmt.Sprintf("; the database is %d bytes smaller", d.Reclaimed)
 			}
