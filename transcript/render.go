@@ -41,6 +41,23 @@ func MarkdownPage(w io.Writer, info SessionInfo, entries []Entry, since, until i
 	return r.refs, r.w.Flush()
 }
 
+// MarkdownSaid writes what [Store.News] told of an answer that no entry holds yet, nothing when that is nothing: it is being said,
+// or the process that took it has died, and [Log.Repair] was not here since. It goes behind the last page.
+func MarkdownSaid(w io.Writer, said []Said) error {
+	var spoken Spoken
+	for _, d := range said {
+		if d.Text != "" {
+			spoken.Say(d.Part, d.Text)
+		}
+	}
+	r := &renderer{w: bufio.NewWriter(w), line: 1}
+	if spoken.Len() > 0 {
+		r.para("*Being said, or cut off when fermata itself ended:*")
+		r.parts(spoken.Parts(), closed)
+	}
+	return r.w.Flush()
+}
+
 // renderer writes paragraphs, each followed by an empty line, and counts the lines.
 type renderer struct {
 	w    *bufio.Writer
@@ -242,23 +259,11 @@ func (r *renderer) answer(b *Answer, seq int64) {
 		r.para("*Broken off, and kept by you*")
 	}
 	checked := verdictLines(admission, r.past.verdicts[seq])
-	for i := 0; i < len(b.Parts); {
-		kind := b.Parts[i].Type
-		var text strings.Builder // parts of one type that follow each other are one text
-		for ; i < len(b.Parts) && b.Parts[i].Type == kind; i++ {
-			text.WriteString(b.Parts[i].Text)
-		}
-		if strings.TrimSpace(text.String()) == "" {
-			continue
-		}
-		if kind == PartReasoning {
-			r.para(quote("*Reasoning*\n\n" + text.String()))
-		} else if attempt {
-			r.para(quote(text.String()))
-		} else {
-			r.para(closed(text.String()))
-		}
+	show := closed
+	if attempt {
+		show = quote
 	}
+	r.parts(b.Parts, show)
 	if checked != "" {
 		r.para(checked)
 	}
@@ -273,6 +278,24 @@ func (r *renderer) answer(b *Answer, seq int64) {
 	}
 	r.seq = 0 // an answer without text is where its first call is
 	r.para(strings.Join(lines, "\n"))
+}
+
+// parts shows what was said, its text by show. Parts of one type that follow each other are one text.
+func (r *renderer) parts(parts []Part, show func(string) string) {
+	for i := 0; i < len(parts); {
+		kind := parts[i].Type
+		var text strings.Builder
+		for ; i < len(parts) && parts[i].Type == kind; i++ {
+			text.WriteString(parts[i].Text)
+		}
+		switch {
+		case strings.TrimSpace(text.String()) == "":
+		case kind == PartReasoning:
+			r.para(quote("*Reasoning*\n\n" + text.String()))
+		default:
+			r.para(show(text.String()))
+		}
+	}
 }
 
 // call is the line of a call and the entry that says most about it. The line begins with "+" because models' own lists

@@ -22,6 +22,24 @@ func (e *editor) second(o peer.Options) *editor {
 	return &other
 }
 
+// What was shown is in the transcript at once, whether its daemon lives or was killed: nothing has to open the session first.
+//
+// guards C1, P4
+func TestATranscriptShowsAnAnswerThatNoEntryHoldsYet(t *testing.T) {
+	t.Parallel()
+	e := newEditor(t, script("Count.", `think "Hm. "`, `say "One, "`, `say "two"`, "hang"), peer.Options{})
+	e.Initialize(e.root, nil)
+	e.ask(e.NewSession(e.root), "Count.")
+	e.Event("the words", func(ev peer.Event) bool { return strings.Contains(ev.Text, "two") })
+	const want = "\n*Being said, or cut off when fermata itself ended:*\n\n> *Reasoning*\n>\n> Hm.\n\nOne, two\n\n"
+	for _, when := range []string{"while it is said", "after a kill"} {
+		if out, code := e.command("transcript"); code != 0 || !strings.HasSuffix(out, want) {
+			t.Errorf("%s: %d\n%s", when, code, out)
+		}
+		e.Kill()
+	}
+}
+
 // One daemon runs a turn; the other one's client sees it as it is said, is refused a turn of its own, and goes on when the
 // first daemon was killed.
 //

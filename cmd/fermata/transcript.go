@@ -38,7 +38,7 @@ func newTranscriptCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			entries, err := store.Entries(cmd.Context(), id, 0, 0)
+			entries, said, err := store.News(cmd.Context(), id, transcript.Place{}) // also what a process that was killed had been told
 			if err != nil {
 				return err
 			}
@@ -47,6 +47,9 @@ func newTranscriptCommand(a *app) *cobra.Command {
 			}
 			var text bytes.Buffer
 			if _, err := transcript.Markdown(&text, info, entries); err != nil {
+				return err
+			}
+			if err := transcript.MarkdownSaid(&text, said); err != nil {
 				return err
 			}
 			return a.printText(text.Bytes())
