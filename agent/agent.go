@@ -112,7 +112,7 @@ type Agent struct {
 // Start is what a turn begins with.
 type Start struct {
 	Prompt    []transcript.PromptPart
-	Redirects transcript.TurnID // "": an ordinary message, also after a stop (D6)
+	Redirects transcript.TurnID // "": an ordinary message, also after a stop (D6); see [Agent.ReserveRedirect]
 	Retries   transcript.TurnID // of a turn of [Agent.ReserveRetry]: the turn to try again; "" is what was reserved
 	Anchor    *transcript.Anchor
 	ClientID  string // not "": safe to repeat; the second start joins the first

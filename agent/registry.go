@@ -35,8 +35,8 @@ func (a *Agent) Reserve(session transcript.SessionID) *Turn {
 }
 
 // ReserveRedirect stops a turn and registers the one that replaces its course, with nothing between (D4). stop can name
-// a turn that has ended; "" means the newest that runs, else the session's or the client's last one. Like Reserve it
-// neither blocks nor touches the disk: whether the turn exists is found out by [Turn.Run].
+// a turn that has ended; "" means the newest that runs, else the one that [Start] names, else the session's or the client's
+// last one. Like Reserve it neither blocks nor touches the disk: whether the turn exists is found out by [Turn.Run].
 func (a *Agent) ReserveRedirect(stop transcript.TurnID) *Turn {
 	a.state.mu.Lock()
 	defer a.state.mu.Unlock()

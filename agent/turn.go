@@ -243,6 +243,9 @@ func (t *Turn) resolve(ctx context.Context, start *Start) error {
 		return nil
 	}
 	if t.redirects == "" {
+		t.redirects = start.Redirects
+	}
+	if t.redirects == "" {
 		id := t.Session()
 		if id == "" {
 			return transcript.ErrNoTurn

@@ -226,3 +226,34 @@ func (b *busy) takes(id string) bool {
 	}
 	return false
 }
+
+// The turn to redirect was of a daemon before this one, as after a restart of the editor.
+//
+// guards D2, D3
+func TestARedirectThatNamesNoTurnTakesTheLastOneAlsoOfADaemonBefore(t *testing.T) {
+	t.Parallel()
+	for method, params := range map[string]map[string]any{
+		"fermata/turn/redirect":    {"prompt": peer.Text("Rather so.")},
+		"workspace/executeCommand": {"command": "fermata.redirect", "arguments": []any{map[string]any{"prompt": "Rather so."}}},
+	} {
+		e := newEditor(t, script("Count.", `say "One, two"`, "hang")+script("Rather so.", `say "Better."`), peer.Options{})
+		e.Initialize(e.root, nil)
+		id := e.ask(e.NewSession(e.root), "Count.")
+		e.Kind("delta")
+		e.Must("fermata/turn/stop", nil, nil)
+		stopped := e.turn(id)
+		e.quit()
+
+		e.start(peer.Options{})
+		e.Initialize(e.root, nil)
+		e.Must(method, params, nil)
+		ended := e.Kind("turn.ended")
+		if n := len(e.model.Requests()); n != 2 {
+			t.Fatalf("%s: %d requests, then %s", method, n, ended.Entry)
+		}
+		got := strings.Join(messages(t, e.model.Requests()[1].Body), "\n")
+		if started := string(e.Kind("turn.started").Entry); !strings.Contains(started, stopped.Turn) || !matches("…One,…first attempt…Rather so.…", got) {
+			t.Errorf("%s: %s, sent %s", method, started, got)
+		}
+	}
+}

@@ -17,7 +17,7 @@ type asked struct {
 	turn      *agent.Turn
 	prompt    []wire.PromptPart
 	anchor    *wire.Anchor
-	redirects transcript.TurnID // of a start
+	redirects transcript.TurnID // of a start, or of a redirect whose turn was found in the log
 	replaces  transcript.TurnID // of a redirect: the turn it named, "" for the newest
 	redirect  bool
 	retry     bool // of the turn in replaces, "" for the last one of the session, "" for the one used last
@@ -110,7 +110,7 @@ func (s *server) run(ctx context.Context, q asked) (agent.Report, error) {
 // said belongs in the log all the same.
 func (s *server) prepare(q asked) (agent.Start, transcript.SessionID, error) {
 	ctx := s.life
-	a, store, err := s.backend(ctx)
+	a, _, err := s.backend(ctx)
 	if err != nil {
 		return agent.Start{}, "", err
 	}
@@ -123,9 +123,14 @@ func (s *server) prepare(q asked) (agent.Start, transcript.SessionID, error) {
 		return start, sess.ID(), s.follow(ctx, sess, -1, nil)
 	}
 	if q.redirect && id == "" {
-		if id, err = replacedSession(ctx, a, store, q.replaces); err != nil {
+		sess, turn, err := s.lastOf(ctx, "", q.replaces)
+		if q.replaces == "" && errors.Is(err, transcript.ErrNoSession) {
+			err = transcript.ErrNoTurn // no session was named, and there is no turn either
+		}
+		if err != nil {
 			return agent.Start{}, "", rpc.About(q.replaces, err)
 		}
+		id, q.redirects = sess.ID(), turn
 	}
 	sess, err := a.Open(ctx, id)
 	if err != nil {
@@ -145,19 +150,6 @@ func (s *server) prepare(q asked) (agent.Start, transcript.SessionID, error) {
 	}
 	start.Prompt, err = s.readPrompt(sess.Workspace(), q.prompt)
 	return start, id, err
-}
-
-// replacedSession is the session of the ended turn that a redirect replaces.
-func replacedSession(ctx context.Context, a *agent.Agent, store *transcript.Store, id transcript.TurnID) (transcript.SessionID, error) {
-	if id == "" {
-		newest, ok := a.NewestSession()
-		if !ok {
-			return "", transcript.ErrNoTurn
-		}
-		return newest, nil
-	}
-	info, err := store.Turn(ctx, id)
-	return info.Session, err
 }
 
 // turnStop marks the turn as stopped at once, and answers when it has ended.
