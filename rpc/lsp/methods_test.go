@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"fermata/agent"
 )
 
 func TestTheLifeCycleIsKept(t *testing.T) {
@@ -304,4 +306,22 @@ func TestNothingOfADeletedSessionIsKept(t *testing.T) {
 	if subs, models := len(e.server.pumps.subs), len(e.server.models.byID); subs+models > 0 {
 		t.Errorf("%d subscriptions, %d models", subs, models)
 	}
+}
+
+// A log that was salvaged can have fewer entries than the client has seen.
+func TestAClientThatKnowsMoreThanTheLogIsToldWhatFollows(t *testing.T) {
+	e := start(t, "reply\nsay ok\n")
+	e.initialize(fermataClient)
+	e.call("fermata/session/list", nil, nil)
+	a, _, err := e.server.backend(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := a.NewSession(t.Context(), agent.SessionOptions{Workspace: e.root}) // the client does not follow it
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.call("fermata/session/open", obj{"session": s.ID(), "since": 1000}, nil)
+	e.call("fermata/turn/start", obj{"session": s.ID(), "prompt": text("x")}, nil)
+	e.event("turn.ended")
 }

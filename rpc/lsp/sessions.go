@@ -119,15 +119,15 @@ func sessionOpen(s *server, call *rpc.Call, req *jsonrpc2.Request) (then, error)
 			return nil, rpc.About(p.Session, err)
 		}
 		entries = sess.Shown(entries)
-		since := max(0, p.Since)
+		info, err := store.Session(ctx, p.Session)
+		if err != nil {
+			return nil, rpc.About(p.Session, err)
+		}
+		since := min(max(0, p.Since), info.Seq) // a log that was mended can be shorter than the one that the client knows
 		if n := len(entries); n > 0 {
 			since = entries[n-1].Seq
 		}
 		if err := s.follow(ctx, sess, since, s.answered(call)); err != nil {
-			return nil, rpc.About(p.Session, err)
-		}
-		info, err := store.Session(ctx, p.Session)
-		if err != nil {
 			return nil, rpc.About(p.Session, err)
 		}
 		r := wire.SessionOpenResult{Session: sessionInfo(info), Entries: make([]wire.Entry, 0, len(entries))}
