@@ -112,9 +112,13 @@ func (s *server) didChange(params []byte) error {
 	d := s.docs.byKey[k]
 	if d != nil {
 		d.version = p.TextDocument.Version
-		for _, c := range p.ContentChanges {
-			d.text = c.apply(s.docs.enc, d.text)
-			d.arrived()
+		if len(d.awaited) == 0 {
+			d.text = s.docs.enc.apply(d.text, p.ContentChanges)
+		} else {
+			for _, c := range p.ContentChanges {
+				d.text = c.apply(s.docs.enc, d.text)
+				d.arrived()
+			}
 		}
 	}
 	s.docs.mu.Unlock()

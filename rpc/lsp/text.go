@@ -1,6 +1,7 @@
 package lsp
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -28,6 +29,84 @@ func (c change) apply(enc encoding, text string) string {
 	}
 	start, end := enc.span(text, *c.Range)
 	return text[:start] + c.Text + text[end:]
+}
+
+// apply is text after changes, in their order. Those of a replacement everywhere in a long document, which editors send from
+// its end to its start, are made in one pass: messages are read meanwhile by nobody, and a stop must be heard (S2).
+func (enc encoding) apply(text string, changes []change) string {
+	for len(changes) > 0 {
+		n := backwards(changes)
+		after, ok := enc.replace(text, changes[:n])
+		if !ok {
+			after = text
+			for _, c := range changes[:n] {
+				after = c.apply(enc, after)
+			}
+		}
+		text, changes = after, changes[n:]
+	}
+	return text
+}
+
+// backwards is how many of the changes, at least one, go from the end to the start of the text, so that none moves what a
+// later one is about. At the start of a line two may not meet: what the first leaves there may join \r and \n.
+func backwards(changes []change) int {
+	for i, c := range changes {
+		if c.Range == nil || before(c.Range.End, c.Range.Start) {
+			return max(i, 1)
+		}
+		if i > 0 {
+			end, next := c.Range.End, changes[i-1].Range.Start
+			if !before(end, next) && (end != next || end.Character == 0) {
+				return i
+			}
+		}
+	}
+	return len(changes)
+}
+
+func before(a, b wire.Position) bool {
+	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+}
+
+// replace makes changes that go backwards in one pass; ok is false when one is not exactly at a place in the text.
+func (enc encoding) replace(text string, changes []change) (after string, ok bool) {
+	var b strings.Builder
+	var here wire.Position
+	at := 0
+	to := func(p wire.Position) bool {
+		for ; here.Line < p.Line; here = (wire.Position{Line: here.Line + 1}) {
+			if at += lineEnd(text[at:]); at == len(text) {
+				return false
+			}
+			at += eol(text[at:])
+		}
+		for here.Character < p.Character {
+			r, n := utf8.DecodeRuneInString(text[at:])
+			if n == 0 || r == '\n' || r == '\r' {
+				return false
+			}
+			here.Character += uint32(enc.units(text[at:], r))
+			at += n
+		}
+		return here == p
+	}
+	for _, c := range slices.Backward(changes) {
+		if c.Range == nil {
+			return "", false
+		}
+		from := at
+		if !to(c.Range.Start) {
+			return "", false
+		}
+		b.WriteString(text[from:at])
+		b.WriteString(c.Text)
+		if !to(c.Range.End) {
+			return "", false
+		}
+	}
+	b.WriteString(text[at:])
+	return b.String(), true
 }
 
 // span is the part of text that a range names. What lies behind the end of a line is its end, as LSP says; behind the

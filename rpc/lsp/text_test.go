@@ -1,7 +1,9 @@
 package lsp
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +51,71 @@ func TestAnEditIsAppliedWhereTheClientMeansIt(t *testing.T) {
 	}
 	if got := (change{Text: "new"}).apply(utf16Units, "old"); got != "new" {
 		t.Errorf("a change without a range: %q", got)
+	}
+}
+
+// Whatever the changes are, and wherever they meet, many at a time come to what one after the other does.
+func TestChangesInOnePassMakeTheTextThatTheyMakeOneByOne(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	pieces := []string{"a", "b", "\n", "\r", "\r\n", "ä", "😀", "cd", "\ufffd"}
+	random := func(n int) string {
+		var b strings.Builder
+		for range rnd.IntN(n) {
+			b.WriteString(pieces[rnd.IntN(len(pieces))])
+		}
+		return b.String()
+	}
+	together := 0
+	for range 20000 {
+		text, enc := random(12), encoding(rnd.IntN(2) == 0)
+		places := make([]wire.Position, 2*(1+rnd.IntN(4)))
+		for i := range places {
+			places[i] = enc.position(text, rnd.IntN(len(text)+1))
+			if rnd.IntN(20) == 0 {
+				places[i].Character += uint32(rnd.IntN(3)) // may be nowhere
+			}
+		}
+		if rnd.IntN(8) > 0 {
+			slices.SortFunc(places, func(a, b wire.Position) int {
+				return cmp.Or(cmp.Compare(b.Line, a.Line), cmp.Compare(b.Character, a.Character))
+			})
+		}
+		var changes []change
+		want := text
+		for i := 0; i < len(places); i += 2 {
+			c := change{Range: &wire.Range{Start: places[i+1], End: places[i]}, Text: random(4)}
+			changes = append(changes, c)
+			want = c.apply(enc, want)
+		}
+		if backwards(changes) > 1 {
+			together++
+		}
+		if got := enc.apply(text, changes); got != want {
+			t.Fatalf("%q, changed by %+v: %q, want %q", text, changes, got, want)
+		}
+	}
+	if together < 5000 {
+		t.Errorf("only %d were made in one pass", together)
+	}
+}
+
+// Messages are read by nobody meanwhile: one by one it took 12 seconds, in which no stop was heard.
+//
+// guards S2
+func TestAReplacementEverywhereInALongDocumentIsMadeInOnePass(t *testing.T) {
+	text := strings.Repeat("here is a foo and another foo\n", 20000)
+	var changes []change
+	for line := 19999; line >= 0; line-- {
+		for _, char := range []uint32{26, 10} {
+			changes = append(changes, change{Range: &wire.Range{Start: at(uint32(line), char), End: at(uint32(line), char+3)}, Text: "barbar"})
+		}
+	}
+	got, ok := utf16Units.replace(text, changes)
+	if n := backwards(changes); n != len(changes) || !ok || got != strings.ReplaceAll(text, "foo", "barbar") {
+		t.Errorf("%d of %d, %v", n, len(changes), ok)
+	}
+	if got != utf16Units.apply(text, changes) {
+		t.Error("a didChange makes another text")
 	}
 }
 
