@@ -23,6 +23,7 @@ func newLSPCommand(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return serveLSP(cmd.Context(), a) },
 	}
 	a.addTurnFlags(cmd)
+	cmd.Flags().Bool("stdio", false, "changes nothing; for clients that name the way they talk")
 	return cmd
 }
 
