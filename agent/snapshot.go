@@ -78,7 +78,8 @@ func (p *snapshot) names(ctx context.Context, most int) (names []string, whole b
 		names = append(names, name)
 		return nil
 	})
-	return names, whole && err == nil
+	cut, _ := errors.AsType[*workspace.CutError](err)
+	return names, whole && (err == nil || cut != nil && cut.Denied)
 }
 
 // take reads files; false when they are too much.

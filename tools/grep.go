@@ -169,6 +169,14 @@ func leftOut(r Result, left []string) Result {
 	return r
 }
 
+// denied says which files could not be searched.
+func denied(r Result, files []string) Result {
+	if len(files) > 0 {
+		r.Output += "\n(not searched, because this process may not read them: " + fileNames(files) + ")"
+	}
+	return r
+}
+
 // leftOfLines says in which files a line was not searched to its end.
 func leftOfLines(r Result, long []string) Result {
 	if len(long) > 0 {

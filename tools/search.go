@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"strings"
 	"sync"
@@ -42,6 +43,7 @@ type searchJob struct {
 	left  []string // files that may not be read without asking
 
 	found [][]found // of each
+	deny  []string  // files that this process may not read
 	long  []string  // files with a line that was not searched to its end, and in whose beginning nothing was found
 	done  chan struct{}
 }
@@ -168,11 +170,13 @@ type output struct {
 	matches int
 	full    bool     // something that was found is not shown
 	left    []string // as in searchJob
+	deny    []string // as in searchJob
 	long    []string // as in searchJob
 }
 
 func (o *output) add(j *searchJob) {
 	o.left = append(o.left, j.left...)
+	o.deny = append(o.deny, j.deny...)
 	o.long = append(o.long, j.long...)
 	for _, f := range j.found {
 		for _, g := range f {
@@ -204,7 +208,8 @@ func (o *output) result(ctx context.Context, failed error) Result {
 	case o.out.Len() == 0:
 		o.out.WriteString("(no line matches)")
 	}
-	return leftOfTree(leftOut(leftOfLines(done(strings.TrimSuffix(o.out.String(), "\n")), o.long), o.left), cut)
+	r := leftOfLines(done(strings.TrimSuffix(o.out.String(), "\n")), o.long)
+	return leftOfTree(leftOut(denied(r, o.deny), o.left), cut)
 }
 
 // do searches a job's files, as long as more of them could be shown. buf is the worker's own.
@@ -213,8 +218,11 @@ func (s *search) do(ctx context.Context, j *searchJob, buf []byte) {
 	matches, size := 0, 0
 	more := func() bool { return ctx.Err() == nil && matches < s.limit && size <= grepBytes }
 	search := func(name string) {
-		f, long := s.file(ctx, s.w, name, s.limit)
-		if long {
+		f, long, err := s.file(ctx, s.w, name, s.limit)
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			j.deny = append(j.deny, name)
+		case long:
 			j.long = append(j.long, name)
 		}
 		for _, g := range f {
@@ -250,7 +258,7 @@ func (s *search) worth(ctx context.Context, r *workspace.Run, i int, buf []byte)
 	b := buf[:n]
 	switch {
 	case err != nil:
-		return s.open[r.Path(i)]
+		return s.open[r.Path(i)] || errors.Is(err, fs.ErrPermission) // which file says
 	case workspace.LooksBinary(b):
 		return false
 	case size > int64(n) || workspace.LooksUTF16(b):
@@ -287,22 +295,22 @@ type found struct {
 }
 
 // file finds at most limit matching lines in one file, and ends when it has more text than is shown of all. A file that is gone,
-// cannot be read or is binary has none; a NUL byte further down ends the search there. long says that a line in which nothing was
+// cannot be read (err says why) or is binary has none; a NUL byte further down ends the search there. long says that a line in which nothing was
 // found goes on beyond what is searched of one.
-func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, limit int) (out []found, long bool) {
+func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, limit int) (out []found, long bool, err error) {
 	st, err := w.Stream(name)
 	if err != nil {
-		return nil, false
+		return nil, false, err
 	}
 	defer st.Close()
 	if st.Path != name { // a link has changed since it was found
 		if _, ok := s.mayRead(st.Path); !ok {
-			return nil, false
+			return nil, false, nil
 		}
 	}
 	text, _, _ := st.Text()
 	if text == nil { // binary; an encoding that is not known is searched as it is
-		return nil, false
+		return nil, false, nil
 	}
 	lines := newLineReader(text, grepLineKeep)
 	show := workspace.Show(name)
@@ -312,7 +320,7 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 	for n := 1; (matches < limit || after > 0) && size <= grepBytes; n++ {
 		ln, err := lines.next(ctx)
 		if err != nil || bytes.IndexByte(ln.text, 0) >= 0 {
-			return out, long
+			return out, long, nil
 		}
 		at, hit := s.match(ctx, ln.text)
 		long = long || !hit && ln.size > int64(len(ln.text))
@@ -339,7 +347,7 @@ func (s *search) file(ctx context.Context, w *workspace.Workspace, name string, 
 			size += len(out[counted].text)
 		}
 	}
-	return out, long
+	return out, long, nil
 }
 
 // match finds where in a line the expression first matches; nowhere when ctx ends.

@@ -19,10 +19,12 @@ const (
 	runNames  = 64      // files of a Run
 )
 
-// CutError is what a walk returns that left out a part of the tree because of its shape. All the rest was walked.
+// CutError is what a walk returns that left out a part of the tree because of its shape, or because it may not be read. All the
+// rest was walked.
 type CutError struct {
-	Name string // of the first folder that was not walked, or not to its end
-	Why  string
+	Name   string // of the first folder that was not walked, or not to its end; one of its shape goes before
+	Why    string
+	Denied bool // it may not be read
 }
 
 func (e *CutError) Error() string { return fmt.Sprintf("not looked at: %s: %s", Show(e.Name), e.Why) }
@@ -63,8 +65,7 @@ func (r *Run) Close() {
 
 // WalkFiles calls f with each regular file under the directory dir ("." is the root) that .gitignore files and a
 // repository's .git/info/exclude do not keep out, in the order of their paths, then with open documents that are not on
-// disk yet. Paths are relative to the root. .git, links, special files and names that are not UTF-8 are passed over, and so
-// are folders that cannot be read. An error of f ends the walk and is returned, except fs.SkipAll, which only ends it. A
+// disk yet. Paths are relative to the root. .git, links, special files and names that are not UTF-8 are passed over. An error of f ends the walk and is returned, except fs.SkipAll, which only ends it. A
 // [*CutError] is returned at the end of a walk that was not of everything. What the user tells git to ignore everywhere
 // (core.excludesFile) lies outside of the workspace and is not asked.
 func (w *Workspace) WalkFiles(ctx context.Context, dir string, f func(name string) error) error {
@@ -147,8 +148,15 @@ type walker struct {
 }
 
 func (k *walker) leaveOut(name, why string) {
-	if k.cut == nil {
-		k.cut = &CutError{name, why}
+	if k.cut == nil || k.cut.Denied {
+		k.cut = &CutError{Name: name, Why: why}
+	}
+}
+
+// unread passes over a folder that is gone, or is not ours to read.
+func (k *walker) unread(name string, err error) {
+	if k.cut == nil && errors.Is(err, fs.ErrPermission) {
+		k.cut = &CutError{name, "it may not be read", true}
 	}
 }
 
@@ -156,7 +164,8 @@ func (k *walker) leaveOut(name, why string) {
 func (k *walker) folder(dir string, d *folder, rules ignoreRules, depth int) error {
 	list, all, err := d.list(walkNames)
 	if err != nil {
-		return nil // gone, or not ours to read
+		k.unread(dir, err)
+		return nil
 	}
 	if !all {
 		k.leaveOut(dir, fmt.Sprintf("it has more than %d names", walkNames))
@@ -208,7 +217,8 @@ func (k *walker) inside(dir, name string, d *folder, rules ignoreRules, depth in
 	}
 	sub, err := d.inside(name)
 	if err != nil {
-		return nil // gone, or not ours to read
+		k.unread(dir, err)
+		return nil
 	}
 	defer sub.release()
 	return k.folder(dir, sub, rules, depth)
