@@ -88,6 +88,23 @@ func TestWhatAProviderSendsUnaskedIsNotPrinted(t *testing.T) {
 	}
 }
 
+// The reason stood in the terminal twice for each try.
+func TestWhyATurnFailedIsToldOnceWhenAllTriesFailAlike(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close() // nothing answers there
+	config := filepath.Join(t.TempDir(), "config.toml")
+	if err := os.WriteFile(config, []byte("[limits]\ntries = 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := child(t, t.TempDir(), []string{"FERMATA_MODEL=openai/x", "OPENAI_API_KEY=sesame", "OPENAI_BASE_URL=" + server.URL}, "ask", "--config", config, "hello").CombinedOutput()
+	why := "connection: nothing answers at " + server.URL + ": start the server, or check base_url"
+	want := "try 1 failed: " + why + "; trying again\ntry 2 failed as well; trying again\nthe turn failed: " + why + "\n"
+	if string(out) != want {
+		t.Errorf("it prints\n%s\nwant\n%s", out, want)
+	}
+}
+
 // readUntil reads until what was read contains marker, and returns it.
 func readUntil(t *testing.T, r io.Reader, marker string) string {
 	t.Helper()

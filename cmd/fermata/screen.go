@@ -42,6 +42,7 @@ type screen struct {
 	args  map[transcript.CallID]string
 	lines map[transcript.CallID]int                // lines of output shown
 	said  map[transcript.PartType]*strings.Builder // by the last answer
+	why   string                                   // the last try failed
 	lost  func()                                   // called once when writing what the model says fails; may be nil
 }
 
@@ -85,7 +86,7 @@ func (s *screen) begin(turn transcript.TurnID, lost func()) {
 	defer s.mu.Unlock()
 	s.turn, s.lost = turn, lost
 	s.args = map[transcript.CallID]string{}
-	s.part, s.open = "", ""
+	s.part, s.open, s.why = "", "", ""
 	s.names, s.lines = map[transcript.CallID]string{}, map[transcript.CallID]int{}
 	s.said = nil
 }
@@ -102,7 +103,13 @@ func (s *screen) show(ev agent.Event) {
 	case ev.Output != nil:
 		s.output(ev.Output)
 	case ev.Retracted != nil:
-		what := fmt.Sprintf("try %d failed: %s; trying again", ev.Retracted.Try, oneLine(ev.Retracted.Why, 0))
+		why := ": " + oneLine(ev.Retracted.Why, 0)
+		if why == s.why {
+			why = " as well"
+		} else {
+			s.why = why
+		}
+		what := fmt.Sprintf("try %d failed%s; trying again", ev.Retracted.Try, why)
 		if s.said != nil {
 			what += "; the text above is kept as an attempt"
 		}
@@ -180,10 +187,6 @@ func (s *screen) entry(e *transcript.Entry) {
 		s.said = nil
 		if s.verbose {
 			s.line(s.note.style.dim("request " + string(b.Request) + " to " + oneLine(b.Route, 0)))
-		}
-	case *transcript.RequestEnded:
-		if b.Outcome == "broken" {
-			s.line(s.note.style.bad("request failed: " + oneLine(b.Error, 0)))
 		}
 	case *transcript.Answer:
 		s.lineStart()
