@@ -36,6 +36,14 @@ func TestATranscriptShowsAnAnswerThatNoEntryHoldsYet(t *testing.T) {
 		if out, code := e.command("transcript"); code != 0 || !strings.HasSuffix(out, want) {
 			t.Errorf("%s: %d\n%s", when, code, out)
 		}
+		other := e.second(peer.Options{})
+		other.Initialize(e.root, nil)
+		var shown struct{ URI string }
+		other.Must("workspace/executeCommand", map[string]any{"command": "fermata.openTranscript"}, &shown)
+		if text, err := os.ReadFile(strings.TrimPrefix(shown.URI, "file://")); err != nil || !strings.HasSuffix(string(text), want) {
+			t.Errorf("%s the command shows %v\n%s", when, err, text)
+		}
+		other.quit()
 		e.Kill()
 	}
 }

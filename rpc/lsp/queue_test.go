@@ -59,7 +59,7 @@ func TestAStopInTheSameReadAsAMessageHandsItBack(t *testing.T) {
 
 // guards S10: acknowledged after its entry was told
 func TestAQueuedMessageIsToldAndThenAcknowledged(t *testing.T) {
-	e := start(t, "reply\nsay First\nhang\nreply\nsay Second\n")
+	e := start(t, "reply\nsay First\nhang\nreply\nsay Second\nhang\n")
 	e.answers["window/workDoneProgress/create"] = func(json.RawMessage) any { return json.RawMessage("null") }
 	e.initialize(obj{"window": obj{"workDoneProgress": true}})
 	id := e.session()
@@ -91,9 +91,14 @@ func TestAQueuedMessageIsToldAndThenAcknowledged(t *testing.T) {
 	if r.State != "started" || r.Turn == "" {
 		t.Errorf("%+v", r)
 	}
-	e.find("its progress", func(m message) bool {
-		return m.Method == "$/progress" && strings.Contains(string(m.Params), string(r.Turn)) && strings.Contains(string(m.Params), `"end"`)
-	})
+	progress := func(kind string) {
+		e.find("the "+kind+" of its progress", func(m message) bool {
+			return m.Method == "$/progress" && strings.Contains(string(m.Params), string(r.Turn)) && strings.Contains(string(m.Params), `"`+kind+`"`)
+		})
+	}
+	progress("begin")
+	e.send(note("window/workDoneProgress/cancel", obj{"token": "fermata/" + string(r.Turn)}))
+	progress("end")
 	e.refused("fermata/turn/queue", obj{"session": "s_none", "prompt": text("x")}, -31001, "no such session")
 	e.refused("fermata/turn/queue", obj{"session": id, "prompt": text(" ")}, -32602, "prompt")
 }

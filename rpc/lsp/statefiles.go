@@ -66,11 +66,18 @@ func (s *server) openTranscript(ctx context.Context, id transcript.SessionID) (a
 	if err != nil {
 		return nil, rpc.About(id, err)
 	}
-	text, _, _, err := render(ctx, store, info, "markdown", 0, 0)
+	entries, said, err := store.News(ctx, id, transcript.Place{}) // with what is being said, and what a daemon that was killed had told
 	if err != nil {
 		return nil, rpc.About(id, err)
 	}
-	path, err := s.stateFile("transcripts", fileName(string(id))+".md", text)
+	var text bytes.Buffer
+	if _, err = transcript.Markdown(&text, info, entries); err == nil {
+		err = transcript.MarkdownSaid(&text, said)
+	}
+	if err != nil {
+		return nil, err
+	}
+	path, err := s.stateFile("transcripts", fileName(string(id))+".md", text.Bytes())
 	if err != nil {
 		return nil, err
 	}
