@@ -100,6 +100,8 @@ func (q *request) opening(notice, words string, revise bool) []string {
 			spoken, firstSentence(withoutIntroduction(attempt)), strings.TrimRight(oneLine(words, 160), ".!?")))
 	case revise:
 		out = append(out, fmt.Sprintf("Changed course, as you asked: %s.", strings.TrimRight(oneLine(words, 160), ".!?")))
+	case strings.Contains(notice, "stopped") && n == 0:
+		out = append(out, "You stopped me before I had said a word, and I go on with your new message.")
 	case strings.Contains(notice, "stopped"):
 		out = append(out, fmt.Sprintf("You stopped me after %s; %s, and I go on with your new message.", spoken, stays))
 	}
