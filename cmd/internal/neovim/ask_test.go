@@ -68,6 +68,27 @@ func TestAnyBufferCanBeAskedAbout(t *testing.T) {
 	}
 }
 
+// What is chosen in a buffer that no answer can stand in was left out without a word.
+func TestARangeOfATerminalOrAHelpPageGoesWithTheQuestion(t *testing.T) {
+	for _, tt := range []struct{ name, open, keys, want string }{
+		{"a terminal", "terminal printf 'wrong in line 7'", ":1Fermata ask Q<CR>", "wrong in line 7"},
+		{"a scratch buffer", "new | setlocal buftype=nofile | call setline(1, ['one', 'two'])", ":2Fermata ask Q<CR>", `Q\n\nuntitled:Untitled-`},
+		{"the line of one", "new | setlocal buftype=nofile | call setline(1, ['one', 'two'])", ":Fermata ask Q<CR>", `"content":"Q"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBoth(t, "reply\nsay Fine.\n", func(t *testing.T, u *user) {
+				u.Ex(tt.open)
+				u.Until("its text", "return vim.fn.getline(1):match('%S') ~= nil")
+				u.Type(tt.keys)
+				u.See("Fine.")
+				if body := u.last(); !strings.Contains(body, tt.want) {
+					t.Errorf("the request is\n%s\nwant\n%s", body[strings.Index(body, `"role":"user"`):], tt.want)
+				}
+			})
+		})
+	}
+}
+
 func TestCommandsAreCompleted(t *testing.T) {
 	inBoth(t, "reply\nsay ok\n", func(t *testing.T, u *user) {
 		for _, tt := range []struct{ line, want string }{

@@ -46,6 +46,7 @@ local function selection(buf, place)
 end
 
 ---@class fermata.Place
+---@field chosen? boolean by the user: also what stands in no file, as a terminal or a help page, goes with the question
 ---@field line1 integer 1-based
 ---@field line2 integer 1-based, included
 ---@field col1? integer 0-based byte, of a selection of characters
@@ -80,8 +81,11 @@ local function send(buf, place, text, new)
   local root = client.root_of(buf)
   local parts = { { type = 'text', text = text } }
   local anchor
-  if vim.bo[buf].buftype == '' then
+  local editable = vim.bo[buf].buftype == ''
+  if editable or place.chosen then
     table.insert(parts, selection(buf, place))
+  end
+  if editable then
     local line = place.line2 - 1
     anchor = {
       uri = uri_of(buf),
@@ -114,6 +118,7 @@ function M.ask(text, options)
   local buf = vim.api.nvim_get_current_buf()
   local line = math.max(1, vim.api.nvim_win_get_cursor(0)[1]) -- it is 0 while -c of the command line is carried out
   local place = options.place or { line1 = options.line1 or line, line2 = options.line2 or options.line1 or line }
+  place.chosen = options.place ~= nil or options.line1 ~= nil
   if text and text:match('%S') then
     send(buf, place, text, options.new)
     return
