@@ -125,7 +125,7 @@ func (s *server) revert(ctx context.Context, p wire.TurnRevertParams) (*wire.Tur
 	if err != nil {
 		return nil, rpc.About(p.Revert, rpc.About(p.Turn, rpc.About(id, err)))
 	}
-	s.drain(v.Session)
+	s.drain(s.life, v.Session)
 	r := &wire.TurnRevertResult{Session: v.Session, Revert: v.Revert, Files: make([]wire.RevertedFile, 0, len(v.Files))}
 	for _, f := range v.Files {
 		r.Files = append(r.Files, wire.RevertedFile{Path: f.Path, State: f.State, Why: f.Why, Buffer: f.Buffer})

@@ -89,15 +89,16 @@ func (s *server) pump(sub *agent.Subscription) {
 	}
 }
 
-// drain waits until all events of a session so far were written: a reply must not overtake them (S4).
-func (s *server) drain(id transcript.SessionID) {
+// drain waits until all events of a session so far were written, or ctx ends: neither a reply nor a question about a call must
+// overtake them (S4).
+func (s *server) drain(ctx context.Context, id transcript.SessionID) {
 	s.pumps.mu.Lock()
 	sub := s.pumps.subs[id]
 	s.pumps.mu.Unlock()
 	if sub == nil {
 		return
 	}
-	if err := sub.Drain(s.life); err != nil && s.life.Err() == nil {
+	if err := sub.Drain(ctx); err != nil && ctx.Err() == nil {
 		s.log.Error("wait for events", "err", err)
 	}
 }

@@ -88,6 +88,6 @@ func (s *server) keep(ctx context.Context, id transcript.SessionID, turn transcr
 	if err != nil {
 		return nil, rpc.About(turn, err)
 	}
-	s.drain(k.Session)
+	s.drain(s.life, k.Session)
 	return wire.TurnAdoptResult{Session: k.Session, Turn: k.Turn, Step: k.Step, Answer: k.Answer, Kept: k.Kept}, nil
 }

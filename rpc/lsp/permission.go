@@ -23,8 +23,10 @@ const (
 // messageBound is about how many bytes of a command or a name a message shows.
 const messageBound = 600
 
-// Permission asks the user about a call. A stop answers it: then ctx ends, and the client is told to drop the question.
+// Permission asks the user about a call, of which the client has been told before. A stop answers it: then ctx ends, and the
+// client is told to drop the question.
 func (s *server) Permission(ctx context.Context, q agent.Question) (agent.Reply, error) {
+	s.drain(ctx, q.Session)
 	if s.client.fermata {
 		var r wire.PermissionResult
 		err := s.call(ctx, wire.Permission, permissionParams(q), &r)

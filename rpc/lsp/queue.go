@@ -38,7 +38,7 @@ func turnQueue(s *server, _ *rpc.Call, req *jsonrpc2.Request) (then, error) {
 		if err != nil {
 			return nil, rpc.About(p.Session, err)
 		}
-		s.drain(p.Session)
+		s.drain(s.life, p.Session)
 		return wire.TurnQueueResult{Message: r.Message, State: r.State, Turn: r.Turn, Cause: r.Cause}, nil
 	}, nil
 }

@@ -19,7 +19,7 @@ func (s *server) turnRecheck(ctx context.Context, p wire.TurnRecheckParams) (any
 	if err != nil {
 		return nil, rpc.About(p.Turn, err)
 	}
-	s.drain(r.Session)
+	s.drain(s.life, r.Session)
 	return wire.TurnRecheckResult{
 		Session: r.Session, Turn: r.Turn, Ran: slices.Concat([]string{}, r.Ran), Admitted: r.Admitted, Late: r.Late,
 		Withheld: withholdings(r.Withheld),

@@ -32,6 +32,34 @@ func TestPermissionIsAskedOfFermataClients(t *testing.T) {
 	}
 }
 
+// A question that overtook its answer was about a call, or even of a turn, that the client did not know yet.
+//
+// guards S4
+func TestAQuestionComesBehindTheAnswerThatMadeItsCall(t *testing.T) {
+	const calls = 100
+	e := start(t, strings.Repeat("reply\ncall run {\"command\":\"echo hi\"}\n", calls)+"reply\nsay done\n")
+	e.answers["fermata/permission"] = func(json.RawMessage) any { return obj{"answer": "deny"} }
+	e.initialize(fermataClient)
+	r := e.req("fermata/turn/start", obj{"session": e.session(), "prompt": text("x")})
+	e.send(r)
+	if got, _ := e.result(r); len(got.Tools) < 40 {
+		t.Fatalf("%+v", got)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	answers, questions := 0, 0
+	for _, m := range e.got {
+		switch {
+		case m.Method == "fermata/event" && strings.Contains(string(m.Params), `"kind":"answer"`):
+			answers++
+		case m.Method == "fermata/permission":
+			if questions++; questions > answers {
+				t.Fatalf("question %d came before its answer", questions)
+			}
+		}
+	}
+}
+
 func TestPermissionIsAskedOfOthersByAMessage(t *testing.T) {
 	for title, want := range map[string]string{"Allow once": "done", "Allow for session": "done", "Deny": "not_started", "": "not_started"} {
 		t.Run(title, func(t *testing.T) {

@@ -95,7 +95,7 @@ func (s *server) run(ctx context.Context, q asked) (agent.Report, error) {
 	}
 	finished := s.progress(q.turn, q.token)
 	report, err := q.turn.Run(ctx, start)
-	s.drain(session)
+	s.drain(s.life, session)
 	finished(report)
 	if errors.Is(err, transcript.ErrNoTurn) {
 		err = rpc.About(q.redirects, err)
@@ -196,7 +196,7 @@ func (s *server) stopTurn(id transcript.TurnID) (func(ctx context.Context) (agen
 		if err != nil {
 			return agent.Report{}, rpc.About(t.ID(), err)
 		}
-		s.drain(report.Session)
+		s.drain(s.life, report.Session)
 		return report, nil
 	}, nil
 }
