@@ -12,6 +12,7 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
   private readonly texts = new Map<string, { text: Uint8Array; version: number }>();
   /** The turns that are shown, by how many changes were known of them then: one that runs goes on changing files. */
   private readonly shown = new Map<string, number>();
+  private readonly asking = new Set<string>();
   private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   readonly onDidChangeFile = this.changed.event;
   private readonly subscriptions: { dispose(): void }[];
@@ -47,8 +48,9 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
 
   /** Asks for the changes of a turn, and keeps their sides: what of them is open already, and has changed, is shown anew. */
   private async fetch(of: TurnChangesParams): Promise<TurnChangesResult> {
+    const edits = of.turn === undefined ? undefined : this.turns.get(of.turn)?.edits; // before it is asked: more can come meanwhile
     const r = await this.daemon.request("fermata/turn/changes", of);
-    this.shown.set(r.turn, this.turns.get(r.turn)?.edits ?? 0);
+    this.shown.set(r.turn, edits ?? this.turns.get(r.turn)?.edits ?? 0);
     const events: vscode.FileChangeEvent[] = [];
     for (const f of r.files) for (const side of ["before", "after"] as const) {
       const uri = sideOf(r.turn, f, side);
@@ -63,11 +65,17 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
     return r;
   }
 
+  /** Asks again, once at a time, as long as a turn that is shown has changed more. */
   private more(t: Turn): void {
-    const known = this.shown.get(t.turn);
-    if (known === undefined || known === t.edits) return;
-    this.shown.set(t.turn, t.edits);
-    this.fetch({ turn: t.turn }).catch(this.report);
+    if (!this.shown.has(t.turn) || this.shown.get(t.turn) === t.edits || this.asking.has(t.turn)) return;
+    this.asking.add(t.turn);
+    this.fetch({ turn: t.turn }).then(() => {
+      this.asking.delete(t.turn);
+      if (this.turns.get(t.turn) === t) this.more(t);
+    }, (err: unknown) => {
+      this.asking.delete(t.turn);
+      this.report(err);
+    });
   }
 
   watch(): vscode.Disposable {

@@ -38,6 +38,27 @@ export class Window {
     await this.file(open);
   }
 
+  /**
+   * Waits until VS Code has written down that an editor is open whose address holds some text, in the window of a folder. In a
+   * browser it does so every 5 seconds while it has the focus; at a reload there is no time for it.
+   */
+  async written(root: string, text: string): Promise<void> {
+    await this.until(`${text} to be written down`, () => this.page.evaluate(async ([root, text]) => {
+      const request = <T>(r: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
+        r.onsuccess = () => resolve(r.result);
+        r.onerror = () => reject(new Error(String(r.error)));
+      });
+      for (const { name } of await indexedDB.databases()) {
+        if (name?.startsWith("vscode-web-state-db-") !== true) continue;
+        const db = await request(indexedDB.open(name));
+        const state = db.objectStoreNames.contains("ItemTable") ? await request<unknown>(db.transaction("ItemTable").objectStore("ItemTable").get("memento/workbench.parts.editor")) : "";
+        db.close();
+        if (typeof state === "string" && state.includes(root) && state.includes(text)) return true;
+      }
+      return false;
+    }, [root, text] as const));
+  }
+
   private async ready(): Promise<void> {
     await this.status().waitFor();
   }
