@@ -2,48 +2,31 @@ import * as vscode from "vscode";
 import { l10n } from "vscode";
 import { kindOf, type Daemon } from "./daemon";
 import type { FileChange, TurnChangesParams, TurnChangesResult, TurnRevertResult } from "./protocol";
+import { ReadonlyFiles } from "./readonlyfiles";
 import type { Turn, Turns } from "./turns";
 
 // What a turn changed, in the native multi-diff editor, and taking it back.
 
 const blobScheme = "fermata-change";
 
-export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
-  private readonly texts = new Map<string, { text: Uint8Array; version: number }>();
+export class Changes extends ReadonlyFiles {
   /** The turns that are shown, by how many changes were known of them then: one that runs goes on changing files. */
   private readonly shown = new Map<string, number>();
   private readonly asking = new Set<string>();
-  private readonly changed = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
-  readonly onDidChangeFile = this.changed.event;
-  private readonly subscriptions: { dispose(): void }[];
+  private readonly subscription: { dispose(): void };
 
   constructor(
     private readonly daemon: Daemon,
     private readonly turns: Turns,
     private readonly report: (err: unknown) => void,
   ) {
-    this.subscriptions = [
-      // A file system, which VS Code waits for when it opens again what was open before a reload.
-      vscode.workspace.registerFileSystemProvider(blobScheme, this, { isReadonly: true }),
-      turns.onChange((t) => this.more(t)),
-    ];
+    super(blobScheme);
+    this.subscription = turns.onChange((t) => this.more(t));
   }
 
-  async readFile(uri: vscode.Uri): Promise<Uint8Array> {
-    return (await this.known(uri)).text;
-  }
-
-  async stat(uri: vscode.Uri): Promise<vscode.FileStat> {
-    const { text, version } = await this.known(uri);
-    return { type: vscode.FileType.File, ctime: 0, mtime: version, size: text.length, permissions: vscode.FilePermission.Readonly };
-  }
-
-  private async known(uri: vscode.Uri): Promise<{ text: Uint8Array; version: number }> {
+  protected override async load(uri: vscode.Uri): Promise<void> {
     const [turn = ""] = uri.query.split(" ");
-    if (!this.texts.has(uri.toString())) await this.fetch({ turn });
-    const known = this.texts.get(uri.toString());
-    if (known === undefined) throw vscode.FileSystemError.FileNotFound(uri);
-    return known;
+    await this.fetch({ turn });
   }
 
   /** Asks for the changes of a turn, and keeps their sides: what of them is open already, and has changed, is shown anew. */
@@ -51,17 +34,10 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
     const edits = of.turn === undefined ? undefined : this.turns.get(of.turn)?.edits; // before it is asked: more can come meanwhile
     const r = await this.daemon.request("fermata/turn/changes", of);
     this.shown.set(r.turn, edits ?? this.turns.get(r.turn)?.edits ?? 0);
-    const events: vscode.FileChangeEvent[] = [];
     for (const f of r.files) for (const side of ["before", "after"] as const) {
       const uri = sideOf(r.turn, f, side);
-      if (uri === undefined) continue;
-      const text = Buffer.from((side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown."));
-      const known = this.texts.get(uri.toString());
-      if (known !== undefined && text.equals(known.text)) continue;
-      this.texts.set(uri.toString(), { text, version: (known?.version ?? 0) + 1 });
-      if (known !== undefined) events.push({ type: vscode.FileChangeType.Changed, uri });
+      if (uri !== undefined) this.put(uri, (side === "before" ? f.beforeText : f.afterText) ?? l10n.t("This is no text, or too long to be shown."));
     }
-    if (events.length > 0) this.changed.fire(events);
     return r;
   }
 
@@ -76,30 +52,6 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
       this.asking.delete(t.turn);
       this.report(err);
     });
-  }
-
-  watch(): vscode.Disposable {
-    return new vscode.Disposable(() => undefined);
-  }
-
-  readDirectory(uri: vscode.Uri): never {
-    throw vscode.FileSystemError.FileNotADirectory(uri);
-  }
-
-  createDirectory(uri: vscode.Uri): never {
-    throw vscode.FileSystemError.NoPermissions(uri);
-  }
-
-  writeFile(uri: vscode.Uri): never {
-    throw vscode.FileSystemError.NoPermissions(uri);
-  }
-
-  delete(uri: vscode.Uri): never {
-    throw vscode.FileSystemError.NoPermissions(uri);
-  }
-
-  rename(uri: vscode.Uri): never {
-    throw vscode.FileSystemError.NoPermissions(uri);
   }
 
   /** The turn that a document of the changes is of. */
@@ -158,9 +110,9 @@ export class Changes implements vscode.FileSystemProvider, vscode.Disposable {
     }).then(undefined, this.report);
   }
 
-  dispose(): void {
-    for (const s of this.subscriptions) s.dispose();
-    this.changed.dispose();
+  override dispose(): void {
+    this.subscription.dispose();
+    super.dispose();
   }
 }
 

@@ -3,12 +3,13 @@ import { l10n } from "vscode";
 import type { Daemon } from "./daemon";
 import { Pace, ofTranscript } from "./pace";
 import type { LineRef } from "./protocol";
+import { ReadonlyFiles } from "./readonlyfiles";
 import { saying, type Turn, type Turns } from "./turns";
 
-// The transcript as a read-only document. Of a long session it begins with the newest part: VS Code takes a changed document
-// whole, and a window that is given 20 MB with every few words answers no click, nor a stop. For the same reason nothing is
-// rendered before the window has taken what was, and has then had some time for other things; and a text that is longer than
-// that allows is left as it is until it is asked for again.
+// The transcript as a read-only document. Of a long session it begins with the newest part: a window that is given 20 MB with
+// every few words answers no click, nor a stop. For the same reason nothing is rendered before the window has taken what was, and
+// has then had some time for other things; and a text that is longer than that allows is left as it is until it is asked for
+// again.
 
 export const transcriptScheme = "fermata-transcript";
 
@@ -25,7 +26,7 @@ const lively = 2_000_000;
 interface Shown {
   /** The entry that it begins behind: undefined before it was rendered, 0 when all is shown. */
   since?: number;
-  text?: string;
+  length: number;
   lines: LineRef[];
   pace: Pace;
   /** More was said while it was being opened. */
@@ -36,9 +37,7 @@ interface Shown {
   taken?: (() => void) | undefined;
 }
 
-export class Transcripts implements vscode.TextDocumentContentProvider, vscode.Disposable {
-  private readonly changes = new vscode.EventEmitter<vscode.Uri>();
-  readonly onDidChange = this.changes.event;
+export class Transcripts extends ReadonlyFiles {
   private readonly stale = new vscode.EventEmitter<void>();
   /** Whether a transcript lacks something has changed. */
   readonly onDidChangeLacks = this.stale.event;
@@ -49,9 +48,9 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
     private readonly daemon: Daemon,
     private readonly turns: Turns,
   ) {
+    super(transcriptScheme);
     this.subscriptions = [
-      turns.onChange((t) => this.changed(t)),
-      vscode.workspace.registerTextDocumentContentProvider(transcriptScheme, this),
+      turns.onChange((t) => this.said(t)),
       vscode.workspace.onDidChangeTextDocument((e) => this.shown.get(e.document.uri.toString())?.taken?.()),
       vscode.workspace.onDidOpenTextDocument((d) => {
         const shown = this.shown.get(d.uri.toString());
@@ -85,7 +84,7 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
     return (shown?.since ?? 0) > 0 ? "beginning" : undefined;
   }
 
-  async provideTextDocumentContent(uri: vscode.Uri): Promise<string> {
+  protected override async load(uri: vscode.Uri): Promise<void> {
     const shown = this.of(uri);
     if (shown.stale === true) {
       shown.stale = false;
@@ -93,14 +92,15 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
     }
     try {
       const r = await this.daemon.request("fermata/transcript/render", { session: this.sessionOf(uri), format: "markdown", since: shown.since ?? -page });
+      if (this.shown.get(uri.toString()) !== shown) return; // it was closed meanwhile
       shown.since = r.since;
       const above = r.since > 0 ? `> ${l10n.t("The conversation began before this: its {0} earlier entries are not shown.", r.since)}\n\n` : "";
       shown.lines = above === "" ? r.lines : r.lines.map((l) => ({ ...l, line: l.line + 2 }));
       // What is being said is in no entry yet. Where the text knows an entry that no event has told of, it may hold it.
       const told = (r.lines.at(-1)?.seq ?? 0) <= this.turns.seq(r.session);
       const text = above + r.text + (told ? saying(this.turns.running(r.session)) : "");
-      if (text === shown.text) shown.taken?.(); // VS Code has nothing to change
-      return (shown.text = text);
+      shown.length = text.length;
+      if (!this.put(uri, text)) shown.taken?.(); // VS Code has nothing to change
     } catch (err) {
       shown.taken?.();
       throw err;
@@ -134,7 +134,7 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
     if (shown === undefined) {
       let rendered = Promise.resolve();
       const pace = new Pace(() => void (rendered = this.render(uri)), () => rendered, ofTranscript);
-      this.shown.set(key, (shown = { lines: [], pace }));
+      this.shown.set(key, (shown = { length: 0, lines: [], pace }));
     }
     return shown;
   }
@@ -142,16 +142,17 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
   private forget(uri: vscode.Uri): void {
     const shown = this.shown.get(uri.toString());
     this.shown.delete(uri.toString());
+    this.drop(uri);
     shown?.pace.dispose();
     shown?.taken?.();
   }
 
-  private changed(t: Turn): void {
+  private said(t: Turn): void {
     const uri = this.uri(t.session);
     const shown = this.shown.get(uri.toString());
     if (shown === undefined) return;
     if (!isOpen(uri)) shown.missed = true;
-    else if ((shown.text?.length ?? 0) <= lively) shown.pace.soon();
+    else if (shown.length <= lively) shown.pace.soon();
     else if (shown.stale !== true) {
       shown.stale = true;
       this.stale.fire();
@@ -171,15 +172,15 @@ export class Transcripts implements vscode.TextDocumentContentProvider, vscode.D
       };
       const late = setTimeout(taken, patience);
       shown.taken = taken;
-      this.changes.fire(uri);
+      this.load(uri).catch(() => undefined); // the daemon has gone: what was shown stays
     });
   }
 
-  dispose(): void {
+  override dispose(): void {
     for (const s of this.shown.values()) s.pace.dispose();
     for (const s of this.subscriptions) s.dispose();
-    this.changes.dispose();
     this.stale.dispose();
+    super.dispose();
   }
 }
 

@@ -115,30 +115,35 @@ sceneApart("with several folders the turn that is reverted is of the folder of t
 });
 
 sceneApart("changes that are open follow a turn that goes on changing the file; where nothing was changed, that is said", async (project) => {
-  const w = await place().open(project);
-  await w.file("main.go", 5);
-  for (const command of ["Open Transcript", "Show Model Input", "Show Changes", "Revert Turn", "Revert Files of Turn"]) {
-    await w.command("Notifications: Clear All Notifications");
-    await w.command(`Fermata: ${command}`);
-    await w.notification("Nothing was asked here yet.").waitFor();
-  }
-  await w.ask("Change it twice.");
-  await w.permission(/edit_file/).getByText("Allow Once").click();
-  await w.page.locator(".view-line", { hasText: "hallo" }).first().waitFor();
-  await w.command("Fermata: Show Changes");
-  const shown = w.page.locator(".multiDiffEntry .view-line");
-  await shown.filter({ hasText: "hallo" }).first().waitFor();
-  await w.permission(/edit_file/).getByText("Allow Once").click();
-  await shown.filter({ hasText: "servus" }).first().waitFor();
-  await w.file("main.go", 5);
-  await w.answer("Changed twice.");
-  await w.idle();
-  await w.command("Fermata: New Session");
-  await w.file("main.go", 5);
-  for (const command of ["Show Changes", "Revert Turn", "Revert Files of Turn"]) {
-    await w.command("Notifications: Clear All Notifications");
-    await w.command(`Fermata: ${command}`);
-    await w.notification("No file was changed here.").waitFor();
+  place().settings({ "files.encoding": "windows1252" }); // what the changes show is ours, in whatever encoding files are
+  try {
+    const w = await place().open(project);
+    await w.file("main.go", 5);
+    for (const command of ["Open Transcript", "Show Model Input", "Show Changes", "Revert Turn", "Revert Files of Turn"]) {
+      await w.command("Notifications: Clear All Notifications");
+      await w.command(`Fermata: ${command}`);
+      await w.notification("Nothing was asked here yet.").waitFor();
+    }
+    await w.ask("Change it twice.");
+    await w.permission(/edit_file/).getByText("Allow Once").click();
+    await w.page.locator(".view-line", { hasText: "hallo" }).first().waitFor();
+    await w.command("Fermata: Show Changes");
+    const shown = w.page.locator(".multiDiffEntry .view-line");
+    await shown.filter({ hasText: "hallo" }).first().waitFor();
+    await w.permission(/edit_file/).getByText("Allow Once").click();
+    await shown.filter({ hasText: "sérvus" }).first().waitFor();
+    await w.file("main.go", 5);
+    await w.answer("Changed twice.");
+    await w.idle();
+    await w.command("Fermata: New Session");
+    await w.file("main.go", 5);
+    for (const command of ["Show Changes", "Revert Turn", "Revert Files of Turn"]) {
+      await w.command("Notifications: Clear All Notifications");
+      await w.command(`Fermata: ${command}`);
+      await w.notification("No file was changed here.").waitFor();
+    }
+  } finally {
+    place().settings();
   }
 });
 

@@ -68,6 +68,33 @@ scene("a transcript that grows keeps its reader's place and is previewed, and a 
   assert.equal((await place().log(project)).at(-1)?.entry["outcome"], "stopped");
 });
 
+// From 100,000 characters on VS Code does not look for what has changed in a document that a provider gives: the lenses above
+// the reader went and came with each update, and the text crept.
+sceneApart("a long transcript that grows keeps its reader's place too", async (project) => {
+  for (let i = 1; i <= 16; i++) await place().fermata(project, "ask", ...(i > 1 ? ["--continue"] : []), i <= 10 ? `Only one sentence, ${i}.` : `Count to four thousand, ${i}.`);
+  const w = await place().open(project);
+  await w.command("Fermata: Use Session");
+  await w.quickPick("Only one sentence, 1.");
+  await w.file("main.go", 5);
+  await w.ask("Tell a story to be read.");
+  await w.command("Fermata: Open Transcript");
+  await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
+  await w.page.keyboard.press("Control+Home");
+  for (let i = 0; i < 2; i++) await w.page.keyboard.press("PageDown");
+  await w.page.locator(".codelens-decoration:visible", { hasText: "Model Input" }).first().waitFor();
+  const newest = (text: string): number => Number([...text.matchAll(/\bw(\d+)\b/g)].at(-1)?.[1] ?? 0);
+  const said = async (): Promise<number> => newest(await place().fermata(project, "transcript"));
+  await w.until("some of the answer", async () => (await said()) > 10);
+  const before = await w.editorText();
+  const begun = await said();
+  await w.until("more of the answer", async () => (await said()) > begun + 25);
+  assert.equal(await w.editorText(), before);
+  await w.page.keyboard.press("Control+End");
+  await w.until("what was said meanwhile", async () => newest(await w.editorText()) > begun + 20);
+  await w.page.keyboard.press("Control+Escape");
+  await w.idle();
+});
+
 sceneApart("a long conversation of the terminal's is shown by its newest part, and then whole, in a window that has asked nothing", async (project) => {
   const asks = 30; // of six entries each
   for (let i = 1; i <= asks; i++) await place().fermata(project, "ask", ...(i > 1 ? ["--continue"] : []), `Only one sentence, ${i}.`);
