@@ -125,12 +125,11 @@ sceneApart("changes that are open follow a turn that goes on changing the file; 
       await w.notification("Nothing was asked here yet.").waitFor();
     }
     await w.ask("Change it twice.");
-    await w.permission(/edit_file/).getByText("Allow Once").click();
+    await w.permission(/edit_file/).getByText("Allow for Session").click();
     await w.page.locator(".view-line", { hasText: "hallo" }).first().waitFor();
     await w.command("Fermata: Show Changes");
     const shown = w.page.locator(".multiDiffEntry .view-line");
     await shown.filter({ hasText: "hallo" }).first().waitFor();
-    await w.permission(/edit_file/).getByText("Allow Once").click();
     await shown.filter({ hasText: "sérvus" }).first().waitFor();
     await w.file("main.go", 5);
     await w.answer("Changed twice.");
