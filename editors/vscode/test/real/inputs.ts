@@ -79,13 +79,16 @@ sceneApart("a long transcript that grows keeps its reader's place too", async (p
   await w.ask("Tell a story to be read.");
   await w.command("Fermata: Open Transcript");
   await w.page.locator(".tab.active", { hasText: "Transcript.md" }).waitFor();
+  await w.until("its end", async () => (await w.editorText()).includes("Tell a story to be read.")); // where it is opened
   await w.page.keyboard.press("Control+Home");
+  await w.until("its beginning", async () => (await w.editorText()).startsWith("# Only one sentence, 1."));
   for (let i = 0; i < 2; i++) await w.page.keyboard.press("PageDown");
   await w.page.locator(".codelens-decoration:visible", { hasText: "Model Input" }).first().waitFor();
   const newest = (text: string): number => Number([...text.matchAll(/\bw(\d+)\b/g)].at(-1)?.[1] ?? 0);
   const said = async (): Promise<number> => newest(await place().fermata(project, "transcript"));
   await w.until("some of the answer", async () => (await said()) > 10);
   const before = await w.editorText();
+  assert.doesNotMatch(before, /Tell a story/);
   const begun = await said();
   await w.until("more of the answer", async () => (await said()) > begun + 25);
   assert.equal(await w.editorText(), before);
